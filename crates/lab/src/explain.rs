@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use genkai_analysis::capacity;
-use genkai_model::explain::Explanation;
+use genkai_model::explain::{Asked, Explanation, RemarkKind};
 use genkai_model::finding::Predicted;
 use genkai_model::limit::{Law, Limit};
 pub use genkai_targets::explain::Requests;
@@ -22,6 +22,7 @@ const MANY: u32 = u32::MAX;
 pub fn explain(product: Option<&str>, main: &Path, requests: &Requests, ask: bool) -> Result<Explanation, LabError> {
     let mut explanation = genkai_targets::catalog::explain(product, main, requests)?;
     explanation.server = ask.then(|| genkai_targets::catalog::asked(&explanation, main, requests)).flatten();
+    believe(&mut explanation);
     let load = experiment::users(MANY, f64::from(MANY));
     explanation.predictions = capacity::predict(&explanation.limits, &load, None);
     let limits = &explanation.limits;
@@ -34,4 +35,37 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests, ask: boo
 fn first(limits: &[Limit], predicted: &Predicted) -> f64 {
     let momentary = limits.iter().any(|l| l.id == predicted.limit && matches!(l.law, Law::Backlog { .. }));
     predicted.clients.filter(|_| !momentary).map_or(f64::INFINITY, |c| c.low)
+}
+
+/// A server that takes a configuration has the directives that are in it, whoever brought them.
+fn believe(explanation: &mut Explanation) {
+    if matches!(explanation.server, Some(Asked::Taken { .. })) {
+        explanation.remarks.retain(|remark| remark.kind != RemarkKind::Unknown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_directive_is_unknown_to_a_server_that_takes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("nginx.conf");
+        std::fs::write(&main, "events { }\nsparkle on;\nhttp { geoip2 /x.mmdb { auto_reload 5m; } }\n").unwrap();
+        let mut explanation = explain(Some("nginx"), &main, &Requests::to("localhost", "/"), false).unwrap();
+        let foreign = explanation.remarks.iter().any(|remark| remark.setting == "auto_reload");
+        assert!(!foreign, "what is in a block of another module's is not nginx's own");
+        let kinds = |explanation: &Explanation| explanation.remarks.iter().map(|one| one.kind).collect::<Vec<_>>();
+        let before = kinds(&explanation);
+        assert!(before.contains(&RemarkKind::Unknown), "{:?}", explanation.remarks);
+        let others: Vec<RemarkKind> = before.iter().copied().filter(|kind| *kind != RemarkKind::Unknown).collect();
+        let by = "nginx".to_owned();
+        explanation.server = Some(Asked::Refused { by: by.clone(), words: Vec::new() });
+        believe(&mut explanation);
+        assert_eq!(kinds(&explanation), before);
+        explanation.server = Some(Asked::Taken { by, warnings: Vec::new() });
+        believe(&mut explanation);
+        assert_eq!(kinds(&explanation), others);
+    }
 }

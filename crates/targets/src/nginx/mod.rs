@@ -39,5 +39,5 @@ pub(crate) const CALLED: &str = "nginx";
 
 /// There is nothing to send requests to.
 fn no_server() -> TargetError {
-    TargetError::usage(CALLED, "the configuration has no server that listens on a TCP port")
+    TargetError::usage(CALLED, "the configuration has no server of `http` that listens on a TCP port")
 }

@@ -353,7 +353,7 @@ fn resolved(name: &str, glob: bool, path: &Path) -> Vec<PathBuf> {
         return candidates.flat_map(|pattern| read::glob(&pattern).unwrap_or_default()).collect();
     }
     let found = candidates.clone().find(|path| path.is_file());
-    vec![found.unwrap_or_else(|| folder.join(name))]
+    vec![found.unwrap_or_else(|| folders[0].join(name))]
 }
 
 #[cfg(test)]

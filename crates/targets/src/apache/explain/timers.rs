@@ -4,7 +4,7 @@ use genkai_model::explain::Timer;
 use genkai_model::units::Span;
 
 use crate::apache::config::Config;
-use crate::apache::limits::Facts;
+use crate::apache::limits::{Facts, answers};
 use crate::apache::settings::{
     KEEP_ALIVE_TIMEOUT, PROXY_PASS_ACQUIRE, PROXY_PASS_RETRY, REQUEST_READ_TIMEOUT, TIMEOUT, in_force, value,
 };
@@ -28,11 +28,11 @@ pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Tim
         let idle = facts.keep_alive_timeout.clone();
         all.push(idle.map(Some).timer(KEEP_ALIVE_TIMEOUT.name, "a kept connection without a next request"));
     }
-    if facts.upstream.is_some() {
+    if let Some(upstream) = &facts.upstream {
         let (setting, time) = &facts.proxy_timeout;
         let tunnel = "a tunnel in which both sides are silent (where Timeout is longer, Timeout counts)";
-        let answer = "a backend that is silent: Apache answers 502";
-        all.push(time.clone().map(Some).timer(setting, if facts.websocket { tunnel } else { answer }));
+        let answer = format!("a backend that is silent: Apache answers {}", answers(&upstream.scheme).0);
+        all.push(time.clone().map(Some).timer(setting, if facts.websocket { tunnel } else { &answer }));
     }
     if config.has_module("reqtimeout_module") {
         let ends = "a request that comes too slowly: Apache answers 408";

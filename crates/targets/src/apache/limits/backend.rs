@@ -44,9 +44,10 @@ fn refusing(facts: &Facts, upstream: &Upstream) -> Limit {
         _ => Strength::Decisive,
     };
     let shaken = upstream.encrypted.then(|| log(signature::BACKEND_TLS, Strength::Decisive));
-    let closed = upstream.encrypted.then_some(ErrorKind::Status500);
+    let unanswered = answers(&upstream.scheme).1;
+    let closed = (upstream.encrypted || unanswered == 500).then_some(ErrorKind::Status500);
     Limit {
-        formula: "the backend refuses (503), or closes before it answers (502)".to_owned(),
+        formula: format!("the backend refuses (503), or closes before it answers ({unanswered})"),
         source: "httpd modules/proxy/proxy_util.c: ap_proxy_connect_backend; mod_proxy_http.c: proxy_http_handler"
             .to_owned(),
         signatures: [signature::BACKEND_REFUSED, signature::BACKEND_UNREACHABLE, signature::BACKEND_CLOSED]
@@ -112,15 +113,32 @@ fn unencrypted(upstream: &Upstream) -> Option<Limit> {
     })
 }
 
+/// What Apache answers for a backend, asked by this scheme, that is silent for too long, and for one that closes before it answers: each module has its own
+/// (httpd modules/proxy/mod_proxy_http.c, mod_proxy_fcgi.c, mod_proxy_scgi.c, mod_proxy_uwsgi.c, mod_proxy_ajp.c; measured with 2.4.71).
+pub(in crate::apache) fn answers(scheme: &str) -> (u16, u16) {
+    match scheme {
+        "fcgi" => (504, 503),
+        "scgi" => (504, 500),
+        "uwsgi" => (500, 500),
+        "ajp" => (503, 503),
+        _ => (502, 502),
+    }
+}
+
 /// The backend is slower than Apache is told to wait. The timeout ends the request; the slowness is the backend's.
 fn silent(facts: &Facts) -> Limit {
     let (setting, held) = &facts.proxy_timeout;
+    let answer = facts.upstream.as_ref().map_or(502, |upstream| answers(&upstream.scheme).0);
+    let own = ErrorKind::of_status(answer).filter(|kind| ![ErrorKind::Status502, ErrorKind::Status504].contains(kind));
     Limit {
-        formula: format!("the backend is never silent for {} ({setting}): else Apache answers 502", held.value),
+        formula: format!("the backend is never silent for {} ({setting}): else Apache answers {answer}", held.value),
         source: "httpd modules/proxy/mod_proxy_http.c: ap_proxy_http_process_response (AH01102)".to_owned(),
         // Who waits for a worker of the backend's is as silent as one that is slow.
         signatures: vec![log(signature::BACKEND_SILENT, Strength::Supports)],
-        symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504], slow: true },
+        symptom: Symptom {
+            errors: [ErrorKind::Status502, ErrorKind::Status504].into_iter().chain(own).collect(),
+            slow: true,
+        },
         ..backend::silent("apache.ProxyTimeout", setting, held)
     }
 }

@@ -64,6 +64,8 @@ pub struct Upstream {
     /// Whether mod_proxy_wstunnel carries WebSockets itself: then no time ends a silent one (mod_proxy_wstunnel.c: apr_pollset_poll
     /// without a timeout).
     pub untimed: bool,
+    /// The scheme by which the backend is asked (`http`, `fcgi`).
+    pub scheme: String,
 }
 
 /// Everything the limits are computed from.
@@ -460,6 +462,13 @@ impl Reading<'_> {
             }
             .map(Span::from_millis),
             untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),
+            scheme: urls
+                .first()
+                .map_or(scheme, |url| authority(url).0)
+                .rsplit('|')
+                .next()
+                .unwrap_or_default()
+                .to_lowercase(),
             encrypted: !urls.is_empty() && urls.iter().all(|url| is_encrypted(url)),
             unencrypted: Some(self.raw(&SSL_PROXY_ENGINE)).filter(|held| {
                 let tls = urls.iter().any(|url| is_encrypted(url));

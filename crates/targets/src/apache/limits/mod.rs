@@ -17,6 +17,7 @@ mod tests;
 
 pub use absent::Absent;
 pub use again::Passes;
+pub(super) use backend::answers;
 pub use facts::{Facts, Upstream, handlers};
 pub(crate) use facts::{most_servers, most_threads};
 pub(super) use workers::DESCRIPTORS;

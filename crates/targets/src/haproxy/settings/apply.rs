@@ -182,10 +182,19 @@ pub(crate) fn written(config: &Config, setting: &Setting, requests: &Requests) -
         let (written, origin) = told(&route.servers(config)).or_else(|| told(&holders(config, &route, setting)))?;
         return Some(SourcedValue { value: (), written, origin });
     }
-    let found = held_by(config, setting, requests)?;
+    Some(said(config, held_by(config, setting, requests)?, setting))
+}
+
+/// The value of a setting that is a line of its own in force in a section, where it is written.
+pub(crate) fn written_in(config: &Config, section: &Section, setting: &Setting) -> Option<SourcedValue<()>> {
+    Some(said(config, config.value(section, setting.directive)?, setting))
+}
+
+/// What a line says of it.
+fn said(config: &Config, found: &Found, setting: &Setting) -> SourcedValue<()> {
     let first = setting.directive.split(' ').count();
     let words: Vec<&str> = found.words.iter().skip(first).map(|w| w.value.as_str()).collect();
-    Some(SourcedValue { value: (), written: words.join(" "), origin: proxy::origin(config, found) })
+    SourcedValue { value: (), written: words.join(" "), origin: proxy::origin(config, found) }
 }
 
 #[cfg(test)]

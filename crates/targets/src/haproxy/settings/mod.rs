@@ -5,7 +5,7 @@ mod registry;
 mod render;
 pub mod value;
 
-pub(crate) use apply::{in_force, written};
+pub(crate) use apply::{in_force, written, written_in};
 pub use registry::*;
 pub use render::render;
 

@@ -38,7 +38,7 @@ pub use include::{MAX_INCLUSIONS, MAX_SIZE};
 pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};
 pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer, authority};
-pub use route::{Route, asked};
+pub use route::{KEPT_SINCE, Route, asked};
 pub use syntax::{Problem, SyntaxError};
 pub use through::Through;
 pub use tree::{Directive, End, MAX_DEPTH, Word, parse};

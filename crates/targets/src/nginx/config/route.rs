@@ -4,7 +4,7 @@
 use super::flow::{Way, ways};
 use super::location::matches;
 use super::variables::Variables;
-use super::{Address, Config, Family, Found, Listen, Pass};
+use super::{Address, Config, Family, Found, Listen, Pass, Protocol};
 use crate::files::{Requests, port_of};
 
 /// The blocks that serve a request.
@@ -22,6 +22,9 @@ pub struct Route<'a> {
     /// What is not decided.
     pub doubts: Vec<String>,
 }
+
+/// The version from which connections to servers of a group are kept without being asked for (CHANGES: HTTP/1.1 without `Connection`, and 32 of them).
+pub const KEPT_SINCE: (u32, u32, u32) = (1, 29, 7);
 
 /// Directives that count a request once, wherever it goes.
 const LIMITS: [&str; 2] = ["limit_conn", "limit_req"];
@@ -94,6 +97,29 @@ impl<'a> Route<'a> {
         }
         let again = self.ways[0].looked.iter().map(|stage| self.inherited_at(&stage.chain, name));
         again.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    /// Whether a server of a group is asked to close the connection after its response, as this version of nginx asks (before 1.29.7 by HTTP/1.0 and
+    /// `Connection: close`, unless it is told otherwise; FastCGI: `fastcgi_keep_conn`; uwsgi and SCGI have no other way).
+    pub fn closes(&self, version: (u32, u32, u32)) -> bool {
+        let Some(pass) = self.pass() else { return false };
+        let last = |name: &str| self.inherited(name).last().and_then(|found| found.arg(0));
+        match pass.protocol {
+            Protocol::Http => {
+                let old = version < KEPT_SINCE;
+                let first = last("proxy_http_version").map_or(old, |version| version == "1.0");
+                let headers = self.inherited("proxy_set_header");
+                let of = |found: &Found<'_>| found.arg(0).is_some_and(|name| name.eq_ignore_ascii_case("connection"));
+                let asks = headers
+                    .iter()
+                    .rfind(|found| of(found))
+                    .map_or(old, |found| found.arg(1).is_some_and(|value| value.eq_ignore_ascii_case("close")));
+                first || asks
+            }
+            Protocol::FastCgi => last("fastcgi_keep_conn").is_none_or(|word| word != "on"),
+            Protocol::Uwsgi | Protocol::Scgi => true,
+            Protocol::Grpc | Protocol::Memcached | Protocol::Stream => false,
+        }
     }
 
     /// The directives of this name in force at a location.

@@ -13,7 +13,7 @@ use crate::nginx::config::{Config, Family, Found, Protocol, Route, Target, Upstr
 use crate::nginx::limits::{Facts, Keyed, Machine};
 use crate::nginx::settings::{
     ACCEPT_MUTEX, ACCEPT_MUTEX_DELAY, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE, LISTEN_BACKLOG,
-    PROXY_HTTP_VERSION, WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE,
+    WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE,
 };
 
 /// Every directive of nginx 1.31 with the blocks it may be in (the command tables of its source).
@@ -72,7 +72,9 @@ fn names(config: &Config) -> Vec<Remark> {
     let known: BTreeMap<&str, &str> = table(DIRECTIVES).collect();
     let mut all = Vec::new();
     for found in config.walk() {
-        if found.blocks.iter().any(|b| DATA.iter().any(|name| b.directive.is(name))) {
+        // What is in a block of a module from elsewhere is that module's to know.
+        let foreign = |name: &[u8]| !known.contains_key(&*String::from_utf8_lossy(name));
+        if found.blocks.iter().any(|b| foreign(b.directive.name()) || DATA.iter().any(|name| b.directive.is(name))) {
             continue;
         }
         let name = String::from_utf8_lossy(found.directive.name()).into_owned();
@@ -194,6 +196,9 @@ fn contradictions(config: &Config, facts: &Facts, route: &Route<'_>, machine: &M
     all
 }
 
+/// Any version before 1.29.7.
+const BEFORE: (u32, u32, u32) = (1, 0, 0);
+
 /// Kept connections to the upstream need HTTP/1.1 and no `Connection: close` (the default of nginx before 1.29.7 is 1.0 with
 /// `close`).
 fn unused_keepalive(config: &Config, route: &Route<'_>) -> Option<Remark> {
@@ -201,12 +206,9 @@ fn unused_keepalive(config: &Config, route: &Route<'_>) -> Option<Remark> {
     let Target::Upstream(name) = &pass.target else { return None };
     let group = config.upstreams().into_iter().find(|u| u.name.eq_ignore_ascii_case(name))?;
     let (_, keepalive) = group.keepalive.as_ref()?;
-    let version = route.inherited(PROXY_HTTP_VERSION.directive).last().and_then(|f| f.arg(0));
-    let new = version.as_deref().is_some_and(|v| v != "1.0");
-    let header = route.inherited("proxy_set_header");
-    let open = header.iter().any(|f| f.arg(0).is_some_and(|n| n.eq_ignore_ascii_case("connection")));
-    (!new || !open).then(|| {
-        let text = "has no effect before nginx 1.29.7: requests go upstream as HTTP/1.0 or with `Connection: close`"
+    route.closes(BEFORE).then(|| {
+        let text = "has no effect before nginx 1.29.7: requests go upstream as HTTP/1.0 or with `Connection: close`, after which a server closes (one that \
+                    does not is kept)"
             .to_owned();
         let hint = "proxy_http_version 1.1; proxy_set_header Connection \"\";".to_owned();
         remark(RemarkKind::Ignored, Some(keepalive.place()), "keepalive", text, Some(hint))

@@ -31,9 +31,10 @@ const OF_UPSTREAMS: &[(&Setting, &str)] = &[
 ];
 
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
+    let keeps_for_none = config.value_of("keepalive_requests", requests).is_ok_and(|(most, _)| most == "0");
     let clients = OF_CLIENTS.iter().filter_map(|(name, ends)| {
         let (written, origin) = config.value_of(name, requests).ok()?;
-        let none = *name == "keepalive_timeout" && first(&written).is_some_and(|span| span.0 == 0);
+        let none = *name == "keepalive_timeout" && (first(&written).is_some_and(|span| span.0 == 0) || keeps_for_none);
         Some(timer(written, origin, name, if none { "each connection after its response: none is kept" } else { ends }))
     });
     let route = config.route_of(requests);
@@ -89,7 +90,7 @@ mod tests {
         };
         assert_eq!(ends("", "keepalive_timeout"), "a kept connection without a next request");
         assert_eq!(ends("keepalive_timeout 5 60;", "keepalive_timeout"), "a kept connection without a next request");
-        for none in ["keepalive_timeout 0;", "keepalive_timeout 0 60;"] {
+        for none in ["keepalive_timeout 0;", "keepalive_timeout 0 60;", "keepalive_requests 0;"] {
             assert_eq!(ends(none, "keepalive_timeout"), "each connection after its response: none is kept");
         }
         assert!(ends("", "client_header_timeout").contains("without an answer (its access log says 408)"));

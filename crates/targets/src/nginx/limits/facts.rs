@@ -136,8 +136,10 @@ pub struct Upstream {
     pub resolved: Option<String>,
     /// Whether the group has a `zone`: without it every worker counts `max_conns` for itself.
     pub shared: bool,
-    /// `keepalive` connections cached in each worker; none: a new connection for each request.
+    /// `keepalive` connections cached in each worker, as it is written; none: a new connection for each request.
     pub keepalive: Option<u64>,
+    /// Whether servers are asked to close each connection after a response: then none is cached.
+    pub closed: bool,
     /// What clients get where no server takes a request.
     pub refusal: Refusal,
     /// Why it is not known whether requests go there; none: all do.
@@ -274,7 +276,7 @@ impl Facts {
     pub(super) fn kept(&self) -> Option<Kept> {
         let group = self.upstream.as_ref()?;
         let servers = group.each.len().max(group.servers as usize) as u64;
-        let most = group.keepalive.filter(|_| servers > 1 || group.resolved.is_some())?;
+        let most = group.keepalive.filter(|_| !group.closed && (servers > 1 || group.resolved.is_some()))?;
         Some(Kept { most, servers: if group.resolved.is_some() { most + 1 } else { servers } })
     }
 

@@ -32,6 +32,7 @@ fn behind() -> Upstream {
         resolved: None,
         shared: false,
         keepalive: None,
+        closed: false,
         refusal: Refusal::Status(502),
         only: None,
     }

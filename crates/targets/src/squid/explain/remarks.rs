@@ -23,6 +23,7 @@ pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     all.extend(config.each("acl").filter_map(|entry| incomplete(config, entry)));
     all.extend(values::of(config));
     all.extend(repeated(config));
+    all.extend(config.each("if").map(|entry| conditional(config, entry)));
     all.extend(shared(config));
     all.extend(clamped(config, machine));
     all.extend(unreached(config));
@@ -86,6 +87,13 @@ fn upgrade(config: &Config, entry: &Entry) -> Option<Remark> {
         let text = format!("`{name}` matches no client: names are compared with case, and clients write `websocket`");
         about(&config.entries, entry, RemarkKind::Ignored, text, Some("websocket".to_owned()))
     })
+}
+
+/// Lines between `if` and `endif` are read by the processes for which the condition holds (`${process_number}`: 0 with `-N`, else from 1 on).
+fn conditional(config: &Config, entry: &Entry) -> Remark {
+    let text = "decides by the process which lines up to its `endif` are read: here each of them is taken for one that is, the last of a name in the place of \
+                those before it, so that values and limits may be others";
+    about(&config.entries, entry, RemarkKind::Unsure, text.to_owned(), None)
 }
 
 /// Of a directive with a single value the last line counts.
@@ -202,6 +210,8 @@ mod tests {
         assert_eq!(told("acl here src\n"), [], "Squid warns that it is empty, and starts");
         assert_eq!(told("cache_dir coss /x 100\n"), one(RemarkKind::Ignored, "cache_dir"));
         assert_eq!(told("hierarchy_stoplist cgi-bin\n"), one(RemarkKind::Ignored, "hierarchy_stoplist"));
+        let decided = "if ${process_number} = 1\nread_timeout 3 seconds\nelse\nread_timeout 8 seconds\nendif\n";
+        assert_eq!(told(decided), one(RemarkKind::Unsure, "if"));
         assert_eq!(told("cache_effective_user root\n"), one(RemarkKind::Contradiction, "cache_effective_user"));
         assert_eq!(told("cache_effective_user proxy\nclient_ip_max_connections 5\n"), []);
         let uncounted = "client_db off\nclient_ip_max_connections 5\n";

@@ -53,6 +53,7 @@ impl Reading<'_> {
             resolved: None,
             shared: false,
             keepalive: None,
+            closed: false,
             refusal: way.refused(502),
             only: None,
         };
@@ -120,8 +121,9 @@ impl Reading<'_> {
         };
         upstream.shared = group.zone;
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
-        let by_default = (self.version >= (1, 29, 7)).then_some(32);
+        let by_default = (self.version >= config::KEPT_SINCE).then_some(32);
         upstream.keepalive = group.keepalive.as_ref().map(|(n, _)| *n).or(by_default).filter(|&n| n > 0);
+        upstream.closed = self.route.closes(self.version);
     }
 
     /// What nginx asks besides.

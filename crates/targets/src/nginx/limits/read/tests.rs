@@ -212,6 +212,32 @@ fn max_conns_is_a_cap_only_when_every_server_has_one() {
     assert_eq!((open.max_conns, open.keepalive), (None, Some(16)));
 }
 
+/// Connections that stay open are those that servers are not asked to close.
+#[test]
+fn what_a_server_is_asked_to_close_does_not_stay_open() {
+    let closed = |server: &str| {
+        let text = format!(
+            "events {{}}\nhttp {{ upstream u {{ server 127.0.0.1:1; server 127.0.0.1:2; keepalive 16; }}\nserver {{ listen 80; location / {{ {server} }} }} }}\n"
+        );
+        let facts = facts_of(&text, "/");
+        (facts.upstream.as_ref().unwrap().closed, facts.kept().is_none())
+    };
+    let new = "proxy_pass http://u; proxy_http_version 1.1;";
+    for server in [
+        "proxy_pass http://u;",
+        new,
+        &format!("{new} proxy_set_header Connection close;"),
+        "fastcgi_pass u;",
+        "uwsgi_pass u;",
+    ] {
+        assert_eq!(closed(server), (true, true), "{server}");
+    }
+    let header = |value: &str| format!("{new} proxy_set_header Connection {value};");
+    for server in [&*header("\"\""), &header("$connection_upgrade"), "fastcgi_pass u; fastcgi_keep_conn on;"] {
+        assert_eq!(closed(server), (false, false), "{server}");
+    }
+}
+
 /// `limit_conn` in force, with what refuses; none of a number that is not known.
 fn conns(http: &str, server: &str) -> Vec<(String, Option<u64>, Refusal)> {
     let text = format!(
