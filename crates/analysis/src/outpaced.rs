@@ -19,7 +19,7 @@ const STEADY: f64 = 0.5;
 /// Whether ever more requests waited for an answer, all the time that a rate was held: those that waited grew from third to third of that
 /// time, answers did not come faster, and each came later than those before. (Where an answer merely takes long, the last two are not so.)
 pub(crate) fn is(trial: &Trial, demand: &Demand) -> bool {
-    let Some(held) = held(&trial.ticks).filter(|_| demand.is_open() && !demand.tunnels) else { return false };
+    let Some(held) = held(&trial.ticks).filter(|_| demand.is_open()) else { return false };
     let third = held.len() / 3;
     let held = &held[held.len() - 3 * third..];
     let [first, middle, last] = [0, 1, 2].map(|n| &held[n * third..(n + 1) * third]);

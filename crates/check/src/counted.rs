@@ -104,7 +104,9 @@ fn both(a: &Failing, b: &Failing) -> Option<&'static str> {
         };
     }
     if a.is_rate() && b.is_rate() {
-        return Some("rate");
+        // It must have changed with the value: by half of it, and beyond what counting so many is out by.
+        let (more, out) = (b.rate - a.rate, (a.rate / a.seconds).sqrt() + (b.rate / b.seconds).sqrt());
+        return (more > out && more >= 0.5 * (b.value - a.value)).then_some("rate");
     }
     let early = b.answered - a.answered - a.rate * (b.at - a.at);
     let (more, interval) = (b.value - a.value, a.rate * a.tick);

@@ -5,7 +5,7 @@ use crate::events::{Line, failed, merged};
 
 /// Whether at a constant rate those that waited became more and more, by what was answered and how late.
 pub(crate) fn is(judged: &Judged<'_>) -> bool {
-    if judged.asked.users || judged.asked.tunnels {
+    if judged.asked.users {
         return false;
     }
     let ticks = judged.trial.ticks();

@@ -136,7 +136,7 @@ pub(crate) fn job(plan: Plan, place: Place, pin: Pin, out: Option<PathBuf>, inte
         place,
         command: std::env::args().collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        started: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
         pin,
         out,
         keep: false,

@@ -43,7 +43,7 @@ impl<'a> Context<'a> {
         several.then(|| format!("{} {}", load.request.method, load.request.path))
     }
 
-    /// Unit of the load: `users`, `planned requests/s`, or `planned runs/s` of a scenario.
+    /// Unit of the load: `users`, `planned requests/s` (or messages), or `planned runs/s` of a scenario.
     pub(crate) fn unit(&self) -> &'static str {
         self.head.map_or("users", |h| unit(&h.plan.load))
     }
@@ -152,7 +152,11 @@ pub(crate) fn unit(load: &Load) -> &'static str {
     match load.arrivals {
         Arrivals::Users { .. } => "users",
         Arrivals::Rate { .. } if load.scenario.is_some() => "planned runs/s",
-        Arrivals::Rate { .. } => "planned requests/s",
+        Arrivals::Rate { .. } => match Unit::of(&load.protocol) {
+            Unit::Requests => "planned requests/s",
+            Unit::Openings => "planned openings/s",
+            Unit::Messages | Unit::Deliveries => "planned messages/s",
+        },
     }
 }
 

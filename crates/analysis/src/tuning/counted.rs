@@ -116,7 +116,7 @@ fn counts(first: &Seen, second: &Seen) -> Option<Counts> {
         is_rate(seen, value) && !is_near(seen.in_flight, value, 0.5)
     };
     if very(first) && very(second) {
-        return Some(Counts::Rate);
+        return follows(first, second).then_some(Counts::Rate);
     }
     // What came beyond the rate: the rest came of it in the meantime. When failures begin is known to an interval.
     let beyond = (two.answered as f64 - one.answered as f64) - one.rate * (two.lasted - one.lasted);
@@ -124,6 +124,14 @@ fn counts(first: &Seen, second: &Seen) -> Option<Counts> {
     let near = (beyond - more).abs() <= more * BEYOND + blur && blur <= more * BLUR;
     let same = one.rate > 0.0 && is_rate(second, one.rate);
     (same && near && two.value >= FEW).then_some(Counts::Burst)
+}
+
+/// Whether the rate grew with the value, by half of what that did at least, and by more than chance makes of their numbers: a full server answers at a
+/// rate that may be near any number.
+fn follows(first: &Seen, second: &Seen) -> bool {
+    let chance = |seen: &Seen| (seen.counted.rate / seen.seconds).sqrt();
+    let grew = second.counted.rate - first.counted.rate;
+    2.0 * grew >= second.counted.value - first.counted.value && grew > chance(first) + chance(second)
 }
 
 /// Where nothing is answered any more in both.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::*;
-use genkai_model::limit::{Law, Limit};
+use genkai_model::limit::{Ceiling, Law, Limit};
 
 use crate::world::parts::*;
 use crate::world::{Moment, Seen, World};
@@ -85,6 +85,21 @@ fn a_rate_is_told_as_requests_a_second() {
     let (counts, before, after) = counted(&v).unwrap();
     let rates = [before.rate, after.unwrap().rate].map(f64::round);
     assert_eq!((counts, rates), (Counts::Rate, [150.0, 300.0]));
+}
+
+/// A server that answers as many a second whatever its setting says is full of something else, also where that number is near.
+#[test]
+fn a_rate_that_does_not_follow_the_value_is_not_what_it_counts() {
+    let mut full = world(66.0, |_, comes, _| comes.min(71.0));
+    full.limits = Box::new(|s| {
+        let mut limit = tried("n", s["n"]);
+        let remedy = limit.remedy.as_mut().unwrap();
+        remedy.ceiling = Some(Ceiling { value: 78.0, by: "the range given".to_owned() });
+        vec![limit]
+    });
+    let v = verdict(&full.run());
+    assert_eq!(counted(&v), None);
+    assert!(v.causes.iter().all(|cause| cause.confidence != Confidence::Proved), "{:?}", v.causes);
 }
 
 #[test]

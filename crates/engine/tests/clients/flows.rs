@@ -85,9 +85,33 @@ fn what_a_server_takes_to_redirect_is_not_the_generators_lateness() {
         seen.merged(|tick| &tick.latency).min() as f64 >= REDIRECTING.as_nanos() as f64 * 0.999,
         "it is the user's wait"
     );
+    let service = seen.merged(|tick| &tick.service).min();
+    assert!(
+        service as f64 >= REDIRECTING.as_nanos() as f64 * 0.999,
+        "it counts from the first byte of the first request"
+    );
     // All six second requests would be, if they were due when the first were.
     assert!(late(&seen, REDIRECTING.mul_f64(0.9)) < 6);
     assert!(!seen.merged(|tick| &tick.lateness).is_empty());
+}
+
+/// What is asked for and what it redirects to are one request, which has one time.
+#[test]
+fn a_redirection_and_where_it_leads_have_one_timeout() {
+    const EACH: Duration = Duration::from_millis(300);
+    let server = Server::start(|stream, _| {
+        while let Some(path) = asked(stream) {
+            thread::sleep(EACH);
+            let moved = b"HTTP/1.1 302 Found\r\nLocation: /landed\r\nContent-Length: 0\r\n\r\n";
+            let _ = stream.write_all(if path == "/landed" { HELLO } else { moved });
+        }
+    });
+    for (within, ends) in [(EACH * 3 / 2, (0, 2)), (EACH * 9, (2, 0))] {
+        let mut load = tour(&server, &["/login"], 2);
+        load.timeout = within.into();
+        let seen = make(&load);
+        assert_eq!((seen.ok(), seen.errors()), ends, "{within:?}");
+    }
 }
 
 #[test]

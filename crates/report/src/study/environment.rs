@@ -57,8 +57,12 @@ fn facts(head: &RunStarted, asked: Asked) -> Vec<(&'static str, String)> {
 fn load(load: &Load) -> [(&'static str, String); 2] {
     let request = &load.request;
     let kept = if load.reuse == Reuse::KeepAlive { "kept alive" } else { "a new one for each request" };
-    let text = format!("{} {} (Host: {}), timeout {}", request.method, request.path, request.host, load.timeout);
-    [("Request", clean::line(&text)), ("Connections", kept.to_owned())]
+    let text = match &load.scenario {
+        Some(scenario) => format!("those of the scenario ({}), timeout {}", scenario.names.join(", "), load.timeout),
+        None => format!("{} {} (Host: {}), timeout {}", request.method, request.path, request.host, load.timeout),
+    };
+    let label = if load.scenario.is_some() { "Requests" } else { "Request" };
+    [(label, clean::line(&text)), ("Connections", kept.to_owned())]
 }
 
 fn versions(environment: &Environment) -> String {

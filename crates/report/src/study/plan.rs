@@ -27,7 +27,7 @@ pub fn plan(plan: &Plan, predicted: &[Predicted], environment: &Environment) -> 
         ("Machine", machine(environment)),
     ];
     let closed = matches!(plan.load.arrivals, Arrivals::Users { .. });
-    let limits = tune::predicted(closed, predicted, Tense::Before, &[]);
+    let limits = tune::predicted(closed, predicted, Tense::Before, (&[], &[]));
     titled(plan, [Section::terminal("").with([Block::facts(facts)])].into_iter().chain(limits))
 }
 

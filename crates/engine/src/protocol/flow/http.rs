@@ -90,12 +90,17 @@ impl User {
         let Some(path) = self.path(plan, step) else { return Err(self.unsendable(step.name, planned)) };
         let mut hop = Hop { target: step.target, method: step.method.clone(), path };
         let mut left = step.redirects;
+        // A redirection and what it leads to are one request: sent when the first of them was, and given up after the time that one has.
+        let (begun, timeout) = (self.core.clock.now(), step.timeout.unwrap_or(self.core.timeout));
+        let mut written = None;
         loop {
             if self.render(plan, step, &hop).is_none() {
                 return Err(self.unsendable(step.name, planned));
             }
             keeper.clear(hop.method == "HEAD");
-            let Some(attempt) = self.attempt(step, &hop, &mut keeper).await else { return Err(Halt::Over) };
+            let rest = timeout.saturating_sub(self.core.clock.now().saturating_sub(begun));
+            let Some(attempt) = self.attempt(&hop, &mut keeper, rest).await else { return Err(Halt::Over) };
+            let attempt = Attempt { written: *written.get_or_insert(attempt.written), ..attempt };
             let Ok(received) = attempt.outcome else { return self.judge(step, planned, &attempt, None) };
             let took = attempt.at.saturating_sub(planned);
             let answer = keeper.answer(hop.method == "HEAD", received.status, took);
@@ -114,11 +119,10 @@ impl User {
 
     /// Sends the rendered request and receives its response; none when the load is over before that ended. What comes next, a
     /// redirection's request too, is planned from then on.
-    async fn attempt(&mut self, step: &RequestStep, hop: &Hop, keeper: &mut Keeper) -> Option<Attempt> {
+    async fn attempt(&mut self, hop: &Hop, keeper: &mut Keeper, timeout: Moment) -> Option<Attempt> {
         let n = hop.target as usize;
         let mut client = self.clients[n].take().unwrap_or_else(|| self.client(n));
         let request = ScheduledRequest { planned: self.planned, prompt: true };
-        let timeout = step.timeout.unwrap_or(self.core.timeout);
         let attempt = match &mut client {
             TargetClient::Own(connection) => {
                 let attempt = connection.attempt(request, &self.message, keeper, timeout).await;

@@ -245,7 +245,9 @@ fn open(finding: &ComparisonFinding) -> String {
     if needed.is_empty() || finding.blocks < 2 {
         return String::new();
     }
-    let total = |more: u32| finding.blocks + more;
+    // As large a share of them will not count.
+    let run = finding.turns.iter().map(|turn| turn.block).max().unwrap_or(0).max(finding.blocks);
+    let total = |more: u32| ((finding.blocks + more) * run).div_ceil(finding.blocks);
     match needed.iter().copied().collect::<Option<Vec<u32>>>().and_then(|all| all.into_iter().max()) {
         Some(more) => format!("; to decide every deciding figure would take about --blocks {}", total(more)),
         None => "; to decide every deciding figure would take more than 1,000 further blocks".to_owned(),

@@ -80,8 +80,9 @@ fn hung(v: &Verdict) -> Option<u64> {
 fn outpaced(context: Context<'_>) -> String {
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
     format!(
-        "Cannot tell: {objective} was not violated{at}, but that rate was not carried: requests came faster than they were answered, and ever \
-         more waited for as long as it was held."
+        "Cannot tell: {objective} was not violated{at}, but that rate was not carried: {} came faster than they were answered, and ever \
+         more waited for as long as it was held.",
+        context.counted()
     )
 }
 
@@ -107,11 +108,24 @@ fn ended_early(context: Context<'_>, v: &Verdict) -> String {
             quoted(&context.objective()),
             at_asked(context)
         ),
-        Some(load) if load.thresholds.iter().all(|t| t.holds) => format!(
-            "Cannot tell: the load ended after {}, before its time; until then {} held.",
-            figure::seconds(load.lasted),
-            quoted(&context.objective())
-        ),
+        Some(load) if load.thresholds.iter().all(|t| t.holds) => {
+            let (lasted, objective) = (figure::seconds(load.lasted), quoted(&context.objective()));
+            let waiting = load.in_flight - load.unsent.unwrap_or(0).min(load.in_flight);
+            let counted = context.counted();
+            match (hung(v), waiting) {
+                (Some(hung), _) => format!(
+                    "Cannot tell: the load ended after {lasted}, before its time, and {} {counted} hung by then: what became of them decides whether {objective} held.",
+                    figure::count(hung)
+                ),
+                (None, 0) => {
+                    format!("Cannot tell: the load ended after {lasted}, before its time; until then {objective} held.")
+                }
+                (None, waiting) => format!(
+                    "Cannot tell: the load ended after {lasted}, before its time; until then {objective} held, and {} {counted} had no answer yet.",
+                    figure::count(waiting)
+                ),
+            }
+        }
         Some(load) => {
             format!("Cannot tell: the load ended after {}, before its time.", figure::seconds(load.lasted))
         }

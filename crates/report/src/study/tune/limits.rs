@@ -1,6 +1,6 @@
 //! Predicted limits in words.
 
-use genkai_model::finding::{Break, Caveat, Predicted, Verdict};
+use genkai_model::finding::{Break, Cause, Caveat, Confidence, Predicted, Verdict};
 use genkai_model::units::Range;
 
 use crate::context::{self, Context};
@@ -76,14 +76,23 @@ pub(crate) fn is_at_work(p: &Predicted, caveats: &[Caveat]) -> bool {
     caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, value, .. } if is(limit, value)))
 }
 
+/// Whether a cause is this limit, at any value: one that was met once others were lifted need not be as it was predicted.
+pub(crate) fn is_named(p: &Predicted, causes: &[Cause]) -> bool {
+    causes.iter().any(|cause| cause.limit.id == p.limit && cause.confidence != Confidence::Refuted)
+}
+
 /// Whether the limit does not matter for the load, and left no sign.
-pub(crate) fn is_far(p: &Predicted, caveats: &[Caveat]) -> bool {
-    p.far && p.observed.is_none() && !is_at_work(p, caveats)
+pub(crate) fn is_far(p: &Predicted, caveats: &[Caveat], causes: &[Cause]) -> bool {
+    p.far && p.observed.is_none() && !is_at_work(p, caveats) && !is_named(p, causes)
 }
 
 /// Those that may matter for the load, and the names of the others in one clause: a table of what cannot bite is noise.
-pub(crate) fn near<'p>(all: &'p [Predicted], caveats: &[Caveat]) -> (Vec<&'p Predicted>, Option<String>) {
-    let (near, far): (Vec<_>, Vec<_>) = all.iter().partition(|p| !is_far(p, caveats));
+pub(crate) fn near<'p>(
+    all: &'p [Predicted],
+    caveats: &[Caveat],
+    causes: &[Cause],
+) -> (Vec<&'p Predicted>, Option<String>) {
+    let (near, far): (Vec<_>, Vec<_>) = all.iter().partition(|p| !is_far(p, caveats, causes));
     let mut owners: Vec<(&str, Vec<String>)> = Vec::new();
     for p in &far {
         let name = clean::cut(&p.setting, NAME);

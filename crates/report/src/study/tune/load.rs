@@ -21,7 +21,8 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let verdict = &findings.verdict;
     let (Some(load), Some(trial)) = (&verdict.load, verdict.trials.first()) else {
         let why = sentences(findings, record).into_iter().map(Block::text);
-        return vec![short("").with([Block::toned(Tone::Doubtful, "No load was sent.")].into_iter().chain(why))];
+        let none = if record.end.is_some() { "No load was sent." } else { "The record has no load." };
+        return vec![short("").with([Block::toned(Tone::Doubtful, none)].into_iter().chain(why))];
     };
     let scenario = record.head.as_ref().and_then(|head| head.plan.load.scenario.as_ref());
     let follows = scenario.is_some_and(|scenario| scenario.follows());
@@ -102,8 +103,8 @@ fn counts(load: &Summary, follows: bool, never: u64) -> Facts {
         ended += &format!(", {} in flight at the end", count(load.in_flight - unsent));
         match never {
             0 => {}
-            n if n == load.in_flight => ended += " and never answered",
-            n => ended += &format!(" ({} of them never answered)", count(n)),
+            n if n == load.in_flight => ended += ", whose echoes never came",
+            n => ended += &format!(" (the echoes of {} of them never came)", count(n)),
         }
     }
     if unsent > 0 {

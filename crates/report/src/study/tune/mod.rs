@@ -35,7 +35,7 @@ use crate::context::Context;
 pub(crate) use cause::evidence;
 use condition::condition;
 pub use document::tune;
-use limits::{is_at_work, is_far, short_place, told_from};
+use limits::{is_at_work, is_far, is_named, short_place, told_from};
 use measures::{Measure, measures};
 pub(crate) use proof::estimate;
 use proof::{Side, failing, names, percentage_points};

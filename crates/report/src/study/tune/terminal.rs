@@ -1,10 +1,10 @@
 //! The verdict in short, for a terminal: the answer first, then why, the ladder, before and after, the limits.
 
 use genkai_model::event::What;
-use genkai_model::finding::{Caveat, Findings, Predicted, Proof, Verdict};
+use genkai_model::finding::{Cause, Caveat, Findings, Predicted, Proof, Verdict};
 use genkai_model::record::Record;
 
-use super::limits::{is_at_work, near, short_place, told_from};
+use super::limits::{is_at_work, is_named, near, short_place, told_from};
 use super::measures::{Measure, measures};
 use super::proof::{Side, names};
 use super::{About, said};
@@ -37,7 +37,7 @@ pub(super) fn sections(record: &Record, findings: &Findings, context: Context<'_
     let listed = (!noted.is_empty()).then(|| Section::markdown("Noted in the run").with([Block::facts(listed)]));
     facts.extend(noted.into_iter().map(|note| ("Note", note)));
     let proof = v.proof.as_ref().map(|proof| before_after(context, v, proof));
-    let limits = predicted(context.closed(), &v.predictions, Tense::After, &v.caveats);
+    let limits = predicted(context.closed(), &v.predictions, Tense::After, (&v.caveats, &v.causes));
     let first = [Section::terminal("").with(answer), Section::terminal("").with([Block::facts(facts)])];
     head.into_iter()
         .chain(first)
@@ -71,6 +71,9 @@ fn before_after(context: Context<'_>, v: &Verdict, p: &Proof) -> Section {
     Section::terminal(&title).and_markdown().with([Block::Table(table)])
 }
 
+/// Of a limit that was not met as it was predicted: others had been lifted before.
+pub(super) const LATER: &str = "yes, with changes in place";
+
 /// Whether limits are listed before a run or after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tense {
@@ -79,12 +82,21 @@ pub(crate) enum Tense {
 }
 
 /// Predicted limits, the tightest first; after a run with where each was seen.
-pub(crate) fn predicted(closed: bool, all: &[Predicted], tense: Tense, caveats: &[Caveat]) -> Option<Section> {
-    let (near, far) = near(all, caveats);
+pub(crate) fn predicted(
+    closed: bool,
+    all: &[Predicted],
+    tense: Tense,
+    (caveats, causes): (&[Caveat], &[Cause]),
+) -> Option<Section> {
+    let (near, far) = near(all, caveats, causes);
     let row = |p: &&Predicted| {
         let name = format!("{} {}", words::subject(&p.subject), words::setting(&p.setting, &p.value));
         let held = p.observed.is_none() && is_at_work(p, caveats);
-        let seen = if held { "reached, but held".to_owned() } else { outcome(p, closed, tense) };
+        let seen = match p.observed {
+            None if held => "reached, but held".to_owned(),
+            None if is_named(p, causes) => LATER.to_owned(),
+            _ => outcome(p, closed, tense),
+        };
         [name, short_place(p, closed), seen]
     };
     let (seen, what) = match tense {

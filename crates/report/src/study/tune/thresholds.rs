@@ -68,7 +68,7 @@ fn in_vain(condition: Option<Condition>, waiting: u64, patience: Option<Span>, u
             format!("{} more {unit} had waited for longer than {longer} when the load ended", count(waiting))
         }
         None => format!(
-            "{} more {unit} were waited for when the load ended, or after that, and did not come",
+            "{} more {unit} were waited for when the load ended, or after that, and no echo of them came",
             count(waiting)
         ),
     }

@@ -2,7 +2,8 @@
 
 use genkai_model::finding::{Cause, Findings, Predicted, Scale};
 
-use super::{is_at_work, is_far, short_place, told_from};
+use super::terminal::LATER;
+use super::{is_at_work, is_far, is_named, short_place, told_from};
 use crate::context::Context;
 use crate::document::{Block, Drawing, LimitRow, Part, Section, Tracks, TracksKey};
 use crate::{clean, figure, words};
@@ -11,13 +12,14 @@ use crate::{clean, figure, words};
 pub(super) fn section(findings: &Findings, context: Context<'_>) -> Option<Section> {
     let verdict = &findings.verdict;
     let (near, far): (Vec<&Predicted>, Vec<&Predicted>) =
-        verdict.predictions.iter().partition(|one| !is_far(one, &verdict.caveats));
+        verdict.predictions.iter().partition(|one| !is_far(one, &verdict.caveats, &verdict.causes));
     let rows = |all: &[&Predicted]| {
         all.iter()
             .flat_map(|one| {
                 let at_work = is_at_work(one, &verdict.caveats);
                 let lifted = verdict.causes.iter().filter_map(|cause| lifted(one, cause));
-                std::iter::once(row(one, at_work, context)).chain(lifted).collect::<Vec<_>>()
+                let shown = LimitRow { seen: seen(one, at_work, is_named(one, &verdict.causes)), ..row(one, context) };
+                std::iter::once(shown).chain(lifted).collect::<Vec<_>>()
             })
             .collect::<Vec<LimitRow>>()
     };
@@ -59,12 +61,11 @@ fn key(asked: Option<f64>, context: Context<'_>) -> TracksKey {
     }
 }
 
-fn row(one: &Predicted, at_work: bool, context: Context<'_>) -> LimitRow {
+fn row(one: &Predicted, context: Context<'_>) -> LimitRow {
     LimitRow {
         subject: clean::line(&one.subject),
         setting: words::setting(&one.setting, &one.value),
         predicted: short_place(one, context.closed()),
-        seen: seen(one, at_work),
         met: one.observed.is_some(),
         near: one.within_load,
         range: one.clients.map(|range| (range.low, range.high)),
@@ -75,10 +76,11 @@ fn row(one: &Predicted, at_work: bool, context: Context<'_>) -> LimitRow {
 }
 
 /// What became of a limit, in words.
-fn seen(one: &Predicted, at_work: bool) -> String {
+fn seen(one: &Predicted, at_work: bool, named: bool) -> String {
     let placed = one.clients.is_some() || one.users.is_some();
     match one.observed {
         None if at_work => "at work, but held".to_owned(),
+        None if named => LATER.to_owned(),
         Some(_) if !placed => "seen".to_owned(),
         Some(at) => format!("seen at {}", figure::whole(at)),
         // What was not found to be what broke may have been full all the same.

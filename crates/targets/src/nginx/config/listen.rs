@@ -188,11 +188,30 @@ impl<'a> Listen<'a> {
             found,
         })
     }
+
+    /// With what others of its address say of their one socket: whether it takes TLS, HTTP/2 and a PROXY protocol header is so for all of them
+    /// (ngx_http.c: ngx_http_add_addresses).
+    fn shared(mut self, all: &[Listen<'_>]) -> Listen<'a> {
+        let place = |one: &Listen<'_>| (one.family, one.udp, one.last_port);
+        let same = |one: &&Listen<'_>| place(one) == place(&self) && one.address == self.address;
+        let (mut ssl, mut http2, mut proxy) = (self.ssl, self.http2, self.proxy_protocol);
+        for one in all.iter().filter(same) {
+            (ssl, http2, proxy) = (ssl || one.ssl, http2 || one.http2, proxy || one.proxy_protocol);
+        }
+        (self.ssl, self.http2, self.proxy_protocol) = (ssl, http2, proxy);
+        self
+    }
 }
 
 impl Config {
-    /// Every `listen`, in order. Those whose address nginx itself would refuse are left out.
+    /// Every `listen`, in order, with what another one says of its address. Those whose address nginx itself would refuse are left out.
     pub fn listens(&self) -> Vec<Listen<'_>> {
+        let all = self.written();
+        all.iter().map(|one| one.clone().shared(&all)).collect()
+    }
+
+    /// Every `listen` as it is written.
+    fn written(&self) -> Vec<Listen<'_>> {
         self.walk().into_iter().filter(|f| f.directive.is("listen")).filter_map(Listen::read).collect()
     }
 
@@ -203,7 +222,9 @@ impl Config {
 
     /// The `listen`s of one `server` block.
     pub fn listens_of<'a>(&self, server: &Found<'a>) -> Vec<Listen<'a>> {
-        server.inside().into_iter().filter(|f| f.directive.is("listen")).filter_map(Listen::read).collect()
+        let all = self.written();
+        let own = server.inside().into_iter().filter(|f| f.directive.is("listen")).filter_map(Listen::read);
+        own.map(|one| one.shared(&all)).collect()
     }
 }
 
@@ -232,4 +253,25 @@ pub fn sockets(listens: &[Listen<'_>]) -> usize {
 fn same_ip(a: &Address, b: &Address) -> bool {
     let v6 = |a: &Address| matches!(a, Address::Inet { host: Host::V6(_), .. });
     v6(a) == v6(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_one_listen_says_of_an_address_is_so_for_all_of_it() {
+        let text = "http { server { listen 443 ssl http2; } server { listen 443; listen 80; } server { listen 127.0.0.1:443; listen [::]:443; } }";
+        let config = Config::of_text(Path::new("/n.conf"), text.into(), Path::new("/usr")).unwrap();
+        let of = |one: &Listen<'_>| (one.address.to_string(), one.ssl, one.http2);
+        let all: Vec<_> = config.listens().iter().map(of).collect();
+        let told = |address: &str, tls: bool| (address.to_owned(), tls, tls);
+        let second = [told("0.0.0.0:443", true), told("0.0.0.0:80", false)];
+        assert_eq!(all[..3], [&[told("0.0.0.0:443", true)], &second[..]].concat());
+        assert_eq!(all[3..], [told("127.0.0.1:443", false), told("[::]:443", false)]);
+        let server = &config.servers()[1];
+        assert_eq!(config.listens_of(server).iter().map(of).collect::<Vec<_>>(), second);
+    }
 }
