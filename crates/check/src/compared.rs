@@ -106,7 +106,10 @@ impl Came<'_> {
         let decides = |(figure, _): &&(Figure, Call)| self.deciding.contains(figure);
         let all = || self.pairs.iter().flatten().filter(decides);
         let asked = |figure: Figure| figure == Figure::Throughput && !self.stressed;
-        let tells = self.pairs.iter().flatten().any(|(figure, said)| decided(said) && !asked(*figure));
+        let differs = |said: &Call| matches!(said.call, "better" | "worse");
+        let tells = self.pairs.iter().flatten().any(|(figure, said)| {
+            !asked(*figure) && (differs(said) || decided(said) && self.deciding.contains(figure))
+        });
         match () {
             () if self.blocks < 2 && self.limited => "invalid",
             () if self.blocks < 2 || self.pairs.is_empty() => "unfinished",

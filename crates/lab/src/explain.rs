@@ -52,7 +52,11 @@ mod tests {
     fn no_directive_is_unknown_to_a_server_that_takes_it() {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("nginx.conf");
-        std::fs::write(&main, "events { }\nsparkle on;\nhttp { geoip2 /x.mmdb { auto_reload 5m; } }\n").unwrap();
+        std::fs::write(
+            &main,
+            "events { }\nsparkle on;\nhttp { geoip2 /x.mmdb { auto_reload 5m; } server { listen 80; } }\n",
+        )
+        .unwrap();
         let mut explanation = explain(Some("nginx"), &main, &Requests::to("localhost", "/"), false).unwrap();
         let foreign = explanation.remarks.iter().any(|remark| remark.setting == "auto_reload");
         assert!(!foreign, "what is in a block of another module's is not nginx's own");

@@ -14,11 +14,13 @@ use crate::unit::Unit;
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) head: Option<&'a RunStarted>,
+    /// Whether the record has no end: what came after it is not known.
+    pub(crate) cut_off: bool,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn of(record: &'a Record) -> Context<'a> {
-        Context { head: record.head.as_ref() }
+        Context { head: record.head.as_ref(), cut_off: record.end.is_none() }
     }
 
     /// The product under test.

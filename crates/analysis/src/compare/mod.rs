@@ -67,7 +67,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         () if blocks < 2 && clients => Outcome::Invalid,
         () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
         () if silent.len() == pairs.len() => Outcome::Invalid,
-        () if !differing.deciding.is_empty() || !tells(&pairs, &stress) => Outcome::Invalid,
+        () if !differing.deciding.is_empty() || !tells(&comparison, &pairs, &stress) => Outcome::Invalid,
         () if decided && dropped.is_empty() => Outcome::Holds,
         () => Outcome::Fails,
     };
@@ -90,10 +90,15 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     })
 }
 
-/// Whether anything is decided of any pair. Where nobody was stressed, throughput is what was asked, and tells nothing.
-fn tells(pairs: &[ComparedPair], stress: &Stress) -> bool {
+/// Whether anything that decides is decided of any pair, or another figure differs for certain. Where nobody was stressed, throughput is what was asked,
+/// and tells nothing.
+fn tells(comparison: &Comparison, pairs: &[ComparedPair], stress: &Stress) -> bool {
     let told = |effect: &&Effect| effect.figure != Figure::Throughput || stress.anybody;
-    pairs.iter().flat_map(|pair| pair.effects.iter().filter(told)).any(|effect| effect::is_decided(effect.call))
+    let decides = |effect: &Effect| comparison.deciding.contains(&effect.figure) && effect::is_decided(effect.call);
+    pairs
+        .iter()
+        .flat_map(|pair| pair.effects.iter().filter(told))
+        .any(|effect| decides(effect) || pairs::differs(effect.call))
 }
 
 /// Whether a comparison whose record this is needs no further block: a look is planned now, and everything that decides is

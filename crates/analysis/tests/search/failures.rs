@@ -5,6 +5,8 @@ use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
 use genkai_model::finding::*;
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Sign, Signature, Strength};
+use genkai_model::load::Protocol;
+use genkai_model::websocket::WebSocket;
 
 use crate::world::parts::*;
 use crate::world::{Moment, Seen, World};
@@ -314,6 +316,15 @@ fn a_rate_at_which_ever_more_wait_is_not_held_whatever_its_conditions_say() {
         verdict(&world.run())
     };
     assert_eq!(answer(&held(30.0)), (Outcome::Invalid, Answer::CannotTell, Because::Outpaced));
+    // Messages of WebSockets that stay open, too.
+    let mut messages = World {
+        plan: plan(rate(60.0, 10, 1000), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![slots(4096.0)]),
+        behaviour: Box::new(move |m| queued(m, 30.0)),
+    };
+    messages.plan.load.protocol = Protocol::WebSocket(WebSocket::default());
+    assert_eq!(answer(&verdict(&messages.run())), (Outcome::Invalid, Answer::CannotTell, Because::Outpaced));
     // Fewer than a tenth more may be chance.
     for passes in [58.0, 60.0, 90.0] {
         let v = held(passes);

@@ -264,10 +264,17 @@ fn where_nobody_is_stressed_throughput_decides_nothing() {
     let mut only = comparison(&["a", "b"], false);
     only.deciding = vec![Figure::Throughput];
     let mut story = Story::new(only);
-    story.blocks(5, &[("a", idle), ("b", Does { rate: 108.0, ..idle })]);
+    story.blocks(5, &[("a", idle), ("b", Does { rate: 108.0, cpu: 0.108, ..idle })]);
     let finding = story.findings();
     assert!(!finding.stress.anybody);
     assert_eq!(finding.outcome, Outcome::Invalid);
+    // What differs for certain is decided, whether it was to decide or not.
+    let mut only = comparison(&["a", "b"], false);
+    only.deciding = vec![Figure::Throughput];
+    let mut slow = Story::new(only);
+    slow.blocks(5, &[("a", idle), ("b", Does { latency: 3.0 * PLAIN.latency, ..idle })]);
+    let told = slow.findings();
+    assert_eq!((told.outcome, call(&told, Figure::P95)), (Outcome::Fails, Call::Worse), "{told:?}");
     let mut slower = Story::new(comparison(&["a", "b"], false));
     slower.blocks(5, &[("a", idle), ("b", Does { latency: 1.2 * PLAIN.latency, rate: 84.0, ..idle })]);
     let told = slower.findings();

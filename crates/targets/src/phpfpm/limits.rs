@@ -304,9 +304,9 @@ pub(super) fn process_max(config: &Entries) -> Option<u64> {
 pub(super) fn backlog(pool: &Pool, machine: &Machine) -> Limit {
     let value = pool.backlog.value.min(u64::from(machine.somaxconn)) + 1;
     let beyond = if pool.unix {
-        "beyond it connect(2) fails at once (EAGAIN): the proxy answers an error (nginx 502, Apache 503)"
+        "beyond it connect(2) fails at once (EAGAIN): the proxy answers an error (502 or 503)"
     } else {
-        "beyond it connections hang: the proxy answers an error (nginx 504, Apache 503)"
+        "beyond it connections hang: the proxy answers an error (504 or 503)"
     };
     Limit {
         caps: "requests that wait for a child of the pool".to_owned(),

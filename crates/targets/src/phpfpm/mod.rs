@@ -44,10 +44,7 @@ pub(crate) const ENTRY: Entry = Entry {
 
 /// Timers of a pool and what they end.
 const TIMERS: &[(&str, &str)] = &[
-    (
-        "request_terminate_timeout",
-        "a request: its child is killed, and the proxy answers an error (nginx 502, Apache 503)",
-    ),
+    ("request_terminate_timeout", "a request: its child is killed, and the proxy answers an error (502 or 503)"),
     (
         "request_slowlog_timeout",
         "nothing: a request of that length is written to the slowlog, its child held up for it",

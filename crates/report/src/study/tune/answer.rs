@@ -8,7 +8,7 @@ use genkai_model::limit::{Law, Origin};
 
 use super::asked::{at_asked, quoted};
 use super::held::held;
-use super::{again, cause, client, counted, counterfactual, directives};
+use super::{again, cause, client, counted, counterfactual, directives, early};
 use crate::context::Context;
 use crate::unit::Unit;
 use crate::{clean, figure, words};
@@ -29,7 +29,7 @@ fn decided(context: Context<'_>, v: &Verdict) -> String {
             "Invalid: this measurement says nothing about the server: the generator was the limit ({}).",
             client::reasons(&v.client)
         ),
-        Decision::Unfinished => ended_early(context, v),
+        Decision::Unfinished => early::told(context, v),
         Decision::Unanswered => unanswered(context, v),
         Decision::Outpaced => outpaced(context),
         Decision::Unmoved { .. } if v.load.is_some() => {
@@ -72,7 +72,7 @@ fn unanswered(context: Context<'_>, v: &Verdict) -> String {
 }
 
 /// Requests of a plain load that hung at its end, where they decide.
-fn hung(v: &Verdict) -> Option<u64> {
+pub(super) fn hung(v: &Verdict) -> Option<u64> {
     v.load.as_ref()?.thresholds.iter().map(|threshold| threshold.undecided).max().filter(|hung| *hung > 0)
 }
 
@@ -98,39 +98,6 @@ fn no_answer(v: &Verdict) -> String {
         figure::plural(waiting, "request", "requests"),
         figure::seconds(lasted)
     )
-}
-
-/// That the run ended before an answer.
-fn ended_early(context: Context<'_>, v: &Verdict) -> String {
-    match &v.load {
-        Some(load) if load.thresholds.iter().any(|t| t.seen.is_none()) => format!(
-            "Cannot tell: nothing came by which {} could be judged{}.",
-            quoted(&context.objective()),
-            at_asked(context)
-        ),
-        Some(load) if load.thresholds.iter().all(|t| t.holds) => {
-            let (lasted, objective) = (figure::seconds(load.lasted), quoted(&context.objective()));
-            let waiting = load.in_flight - load.unsent.unwrap_or(0).min(load.in_flight);
-            let counted = context.counted();
-            match (hung(v), waiting) {
-                (Some(hung), _) => format!(
-                    "Cannot tell: the load ended after {lasted}, before its time, and {} {counted} hung by then: what became of them decides whether {objective} held.",
-                    figure::count(hung)
-                ),
-                (None, 0) => {
-                    format!("Cannot tell: the load ended after {lasted}, before its time; until then {objective} held.")
-                }
-                (None, waiting) => format!(
-                    "Cannot tell: the load ended after {lasted}, before its time; until then {objective} held, and {} {counted} had no answer yet.",
-                    figure::count(waiting)
-                ),
-            }
-        }
-        Some(load) => {
-            format!("Cannot tell: the load ended after {}, before its time.", figure::seconds(load.lasted))
-        }
-        None => "Cannot tell: the run ended before an answer.".to_owned(),
-    }
 }
 
 /// What changes did that moved the break, where the load asked for still fails.

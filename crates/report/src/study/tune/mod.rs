@@ -11,6 +11,7 @@ mod counted;
 mod counterfactual;
 mod directives;
 mod document;
+mod early;
 mod flows;
 mod foretold;
 mod held;
