@@ -192,7 +192,8 @@ impl<'a, 'e> Search<'a, 'e> {
                 && cause.pointer("/limit/value").and_then(Json::as_str) == Some(limit.value.as_str());
             let law = cause.pointer("/limit/law").and_then(|law| serde_json::from_value::<Law>(law.clone()).ok());
             let refuted = cause.get("confidence").and_then(Json::as_str) == Some("refuted");
-            same && !refuted && law.as_ref() == Some(&limit.law)
+            let formula = cause.pointer("/limit/formula").and_then(Json::as_str) == Some(limit.formula.as_str());
+            same && !refuted && law.as_ref() == Some(&limit.law) && (formula || limit.law == Law::Unknown)
         };
         let cause = self.causes.iter().find(of)?;
         self.counted(limit, self.judged(cause.get("trial"))?)

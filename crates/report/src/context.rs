@@ -10,17 +10,23 @@ use genkai_model::units::{Range, Span, Spread};
 use crate::figure;
 use crate::unit::Unit;
 
+/// From which part of the level asked for on it counts as reached: the last interval of a rise is told by its end.
+const REACHED: f64 = 0.999;
+
 /// Who was tested, and in which unit the load is counted.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) head: Option<&'a RunStarted>,
     /// Whether the record has no end: what came after it is not known.
     pub(crate) cut_off: bool,
+    /// The largest level of a plain load that ended before it had risen to the one asked for.
+    pub(crate) rose_to: Option<f64>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn of(record: &'a Record) -> Context<'a> {
-        Context { head: record.head.as_ref(), cut_off: record.end.is_none() }
+        let head = record.head.as_ref();
+        Context { head, cut_off: record.end.is_none(), rose_to: head.and_then(|head| rose_to(head, record)) }
     }
 
     /// The product under test.
@@ -160,6 +166,13 @@ pub(crate) fn unit(load: &Load) -> &'static str {
             Unit::Messages | Unit::Deliveries => "planned messages/s",
         },
     }
+}
+
+/// How far a plain load rose, where that was less far than asked for.
+fn rose_to(head: &RunStarted, record: &Record) -> Option<f64> {
+    let ticks = &record.trials.first().filter(|_| head.plan.study == Study::Load)?.ticks;
+    let most = ticks.iter().map(|tick| tick.level).reduce(f64::max)?;
+    (most < asked(&head.plan.load.arrivals) * REACHED).then_some(most)
 }
 
 /// The level that arrivals rise to: users, or requests a second.

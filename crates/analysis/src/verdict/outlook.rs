@@ -77,7 +77,9 @@ pub(crate) fn predictions(record: &Record, state: &SearchState<'_>) -> Vec<Predi
         let Some(cause) = cause else { continue };
         // A limit that was lifted before and met again had another value then; and so had one whose formula takes what was lifted.
         let met = cause.forecast.limit;
-        if !limits.iter().any(|l| l.id == met.id && l.law == met.law && l.formula == met.formula) {
+        // (Where nothing is predicted, nothing was predicted otherwise.)
+        let same_formula = |l: &Limit| l.formula == met.formula || l.law == Law::Unknown;
+        if !limits.iter().any(|l| l.id == met.id && l.law == met.law && same_formula(l)) {
             continue;
         }
         let same = |p: &&mut Predicted| p.limit == cause.candidate.limit && p.value == cause.forecast.predicted.value;

@@ -106,7 +106,7 @@ fn broke(verdict: &Verdict, cause: Option<&Cause>, context: Context<'_>) -> Vec<
     let Some(held) = held else { return Vec::new() };
     let of = format!("of {} responses", figure::count(held.latency.count));
     vec![
-        Tile::new("It held at", level(held.asked, context), failed(context, held)),
+        Tile::new("It held at", level(context.rose_to.unwrap_or(held.asked), context), failed(context, held)),
         Tile::new("p99 latency", figure::seconds(held.latency.p99), of),
     ]
 }

@@ -1,6 +1,7 @@
 //! A run that ended before there was an answer.
 
-use genkai_model::finding::{Summary, Verdict};
+use genkai_model::finding::Verdict;
+use genkai_model::summary::Summary;
 
 use super::answer::hung;
 use super::asked::{at_asked, quoted};

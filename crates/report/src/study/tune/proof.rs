@@ -141,7 +141,7 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> Option<String> {
     let whole = if context.ramps() { ", the rise to that included" } else { "" };
     Some(format!(
         "At {}{whole}, {} in {}; {} successful {}/s{latency}.",
-        context.level(trial.asked),
+        context.level(context.rose_to.unwrap_or(trial.asked)),
         context::failed_of(context, trial),
         figure::seconds(trial.lasted),
         figure::number(trial.rate),
