@@ -8,17 +8,23 @@ pub(crate) fn is(judged: &Judged<'_>) -> bool {
     if judged.asked.users {
         return false;
     }
-    let ticks = judged.trial.ticks();
-    let level = ticks.last().map_or(0.0, |tick| tick.number("/level"));
-    let constant = ticks.iter().rev().take_while(|tick| tick.number("/level") == level).count();
-    // The first of them may have begun at another rate.
-    let each = constant.saturating_sub(1) / 3;
-    if each < 3 || level <= 0.0 {
+    let rate = |tick: &&Line| tick.number("/level");
+    let mut ticks = judged.trial.ticks();
+    let highest = ticks.iter().map(rate).fold(0.0, f64::max);
+    while ticks.last().is_some_and(|tick| rate(tick) < highest) {
+        ticks.pop();
+    }
+    let constant = ticks.iter().rev().take_while(|tick| rate(tick) == highest).count();
+    // The first of them may have begun at another rate; where they are too few, what came in the later half is looked at.
+    let looked = if constant > 9 { constant - 1 } else { ticks.len().div_ceil(2) };
+    let each = looked / 3;
+    if each < 3 || highest <= 0.0 {
         return false;
     }
     let part = |back: usize| &ticks[ticks.len() - back * each..ticks.len() - (back - 1) * each];
     let waited = |back: usize| part(back).iter().map(|tick| tick.number("/in_flight")).sum::<f64>() / each as f64;
-    let came = level * (1..=3).flat_map(part).map(seconds).sum::<f64>();
+    let came = (1..=3).flat_map(part).map(|tick| rate(tick) * seconds(tick)).sum::<f64>();
+    let level = rate(&part(1)[0]);
     let (early, late) = (waited(2) - waited(3), waited(1) - waited(2));
     let steady = early >= 0.5 * late && late >= 0.5 * early;
     let ended = |back: usize| part(back).iter().map(|tick| tick.number("/ok") + failed(tick)).sum::<f64>();

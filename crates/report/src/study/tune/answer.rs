@@ -81,7 +81,7 @@ fn outpaced(context: Context<'_>) -> String {
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
     format!(
         "Cannot tell: {objective} was not violated{at}, but that rate was not carried: {} came faster than they were answered, and ever \
-         more waited for as long as it was held.",
+         more waited.",
         context.counted()
     )
 }
@@ -197,7 +197,7 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
         ),
         Pairing::Outpaced { outpaced, of: all } => format!(
             "Cannot tell: {changing} helps, and {} was not violated with it{}; but in {} of the proof with it that rate was not carried: requests \
-             came faster than they were answered, and ever more waited for as long as it was held.",
+             came faster than they were answered, and ever more waited.",
             quoted(&context.objective()),
             at_asked(context),
             of(outpaced, all),
