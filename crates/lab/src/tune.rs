@@ -2,6 +2,7 @@
 
 mod answers;
 mod bisect;
+mod bounds;
 mod clock;
 mod content;
 mod elsewhere;
