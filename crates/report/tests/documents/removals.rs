@@ -83,7 +83,7 @@ fn what_was_not_compared_and_how_long_was_waited_is_told_in_the_answer() {
     let mut s = fixture::experiment(1.0);
     s.findings.verdict.bisection = Some(bisected(BisectionEnd::Chance, [("gzip on", false)]));
     let text = verdict(&s);
-    assert!(text.contains("may have by chance: nothing is proved") && !text.contains("Yes: change"), "{text}");
+    assert!(text.contains("may have by chance: nothing is proved") && !text.contains("Yes: change `gzip"), "{text}");
 }
 
 /// Whoever is let in by a change is let in to what was protected: that is named, and never proposed.
