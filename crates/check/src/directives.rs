@@ -2,12 +2,15 @@
 //!
 //! Nothing is searched here: of the steps that are there, it is the one that held with the fewest left out.
 
+use genkai_model::objective::Condition;
 use serde_json::Value as Json;
 
-use crate::broken::Judged;
-use crate::events::{Events, Line};
+use crate::broken::{self, Judged};
+use crate::events::{Events, Line, failed, sum};
 use crate::expected::Expected;
+use crate::intervals::{self, Counts};
 use crate::predictions::met;
+use crate::scan::Onset;
 use crate::weigh;
 
 /// What came of one step.
@@ -22,12 +25,18 @@ enum Came {
 
 /// A set of which nothing could be told is tried so often.
 const OFTEN: usize = 3;
+/// So often both are tried where a part of the requests fails.
+const AT_RANDOM: usize = 3;
 
 /// A search.
 pub(crate) struct Removals<'e> {
     began: &'e Line,
     /// What was left out, and what came of it, in order.
     steps: Vec<(Vec<u64>, Came)>,
+    /// Of each step, what failed and what came to an end in its load, where that broke by failures, or held.
+    counts: Vec<Option<Counts>>,
+    /// Whether every content that was no failure's was held against one.
+    all_compared: bool,
     /// What was answered with all in place, at first.
     first_status: Option<u64>,
 }
@@ -50,8 +59,13 @@ impl<'e> Removals<'e> {
             (removed, came(began, line, trial(at)))
         };
         let steps = lines.iter().enumerate().map(step).collect();
+        let counts = (0..lines.len()).map(|at| counts(trial(at)?)).collect();
         let first_status = lines.first().and_then(|line| line.json.pointer("/page/status")?.as_u64());
-        Some(Removals { began, steps, first_status })
+        let unheld = |page: &Json| page.get("digest").is_none();
+        let answered = |page: &&Json| page.get("status").and_then(Json::as_u64).is_some_and(|status| status < 400);
+        let all_compared = !began.items("/normal").iter().all(unheld)
+            && !lines.iter().filter_map(|line| line.json.get("page")).filter(answered).any(unheld);
+        Some(Removals { began, steps, counts, all_compared, first_status })
     }
 
     /// Whether it proves what it names.
@@ -59,9 +73,9 @@ impl<'e> Removals<'e> {
         self.ended() == "proved"
     }
 
-    /// Whether requests were answered 401, 403 or 407 before anything was left out: what heals lets in who was kept out.
+    /// Whether requests were refused before anything was left out, and not as failures of a server: what heals lets in who was kept out.
     fn lets_in(&self) -> bool {
-        matches!(self.first_status, Some(401 | 403 | 407))
+        matches!(self.first_status, Some(401 | 403 | 405..=407 | 410 | 418 | 429 | 451))
     }
 
     /// Whether one of those without which it held protects something.
@@ -140,21 +154,34 @@ impl<'e> Removals<'e> {
         let first = |from: usize, wanted: &[u64], came: Came| {
             (from..self.steps.len()).find(|at| self.steps[*at].0 == wanted && self.steps[*at].1 == came)
         };
-        let healed = first(0, set, Came::Held).unwrap_or(self.steps.len());
-        match self.outcome(healed, &[]) {
-            (None, false) => return "unfinished",
-            (None, true) => return "untold",
-            (Some(Came::Failed), _) => {}
-            (Some(Came::Otherwise), _) => return "unsteady",
-            (Some(_), _) => return "not_reproduced",
+        let mut from = first(0, set, Came::Held).unwrap_or(self.steps.len());
+        let (mut left_out, mut in_place) = ((0.0, 0.0), (0.0, 0.0));
+        for _ in 0..AT_RANDOM {
+            match self.outcome(from, &[]) {
+                (None, false) => return "unfinished",
+                (None, true) => return "untold",
+                (Some(Came::Failed), _) => {}
+                (Some(Came::Otherwise), _) => return "unsteady",
+                (Some(_), _) => return "not_reproduced",
+            }
+            let failed = first(from, &[], Came::Failed).unwrap_or(self.steps.len());
+            match self.outcome(failed, set) {
+                (None, false) => return "unfinished",
+                (None, true) => return "undecided",
+                (Some(Came::Held), _) => {}
+                (Some(_), _) => return "not_reproduced",
+            }
+            let held = first(failed, set, Came::Held).unwrap_or(self.steps.len());
+            let count = |at: usize| self.counts.get(at).copied().flatten();
+            let (Some(more), Some(less)) = (count(failed), count(held)) else { return "proved" };
+            in_place = (in_place.0 + more.0, in_place.1 + more.1);
+            left_out = (left_out.0 + less.0, left_out.1 + less.1);
+            if intervals::differ(left_out, in_place, intervals::ALPHA).0 > 0.0 {
+                return "proved";
+            }
+            from = held;
         }
-        let failed = first(healed, &[], Came::Failed).unwrap_or(self.steps.len());
-        match self.outcome(failed, set) {
-            (None, false) => "unfinished",
-            (None, true) => "undecided",
-            (Some(Came::Held), _) => "proved",
-            (Some(_), _) => "not_reproduced",
-        }
+        "chance"
     }
 
     /// What the verdict must say of it.
@@ -174,7 +201,7 @@ impl<'e> Removals<'e> {
             });
         }
         expected.same("/bisection/named", &named.into(), "the fewest without which it held", line);
-        let compared = self.began.items("/normal").iter().any(|page| page.get("digest").is_some());
+        let compared = self.all_compared;
         expected.word("/bisection/compared", compared, why, line);
         for name in ["budget", "tried_by"] {
             let told = self.began.json.get(name).cloned().unwrap_or_default();
@@ -227,6 +254,15 @@ fn came(began: &Line, step: &Line, trial: Option<&Judged<'_>>) -> Came {
     }
 }
 
+/// Failures, and all that came to an end; none where something else broke it.
+fn counts(trial: &Judged<'_>) -> Option<Counts> {
+    let by_failures =
+        |onset: Onset| matches!(onset.condition, Some(Condition::ErrorsBelow(_))) && broken::waits(&onset) == 0.0;
+    let ticks = trial.trial.ticks();
+    let bad: f64 = ticks.iter().map(|tick| failed(tick)).sum();
+    trial.onset.is_none_or(by_failures).then(|| (bad, bad + sum(&ticks, "/ok")))
+}
+
 fn under_load(trial: &Judged<'_>) -> Came {
     match trial.onset {
         _ if !trial.is_whole() || !trial.generator.is_valid() => Came::Unknown,
@@ -249,12 +285,18 @@ mod tests {
 
     /// How a search of two directives ends whose second alone is to blame, with these as its last steps.
     fn ending(last: &[(&[u64], Came)]) -> &'static str {
+        counted(last, |_| None)
+    }
+
+    /// The same, with what failed, and what came to an end, in the load of a step.
+    fn counted(last: &[(&[u64], Came)], of: impl Fn(Came) -> Option<Counts>) -> &'static str {
         let began = line(json!({ "directives": [{}, {}] }));
         let (all, one, two): (&[u64], &[u64], &[u64]) = (&[0, 1], &[0], &[1]);
         let first: [(&[u64], Came); 4] =
             [(&[], Came::Failed), (all, Came::Held), (one, Came::Failed), (two, Came::Held)];
-        let steps = first.iter().chain(last).map(|(set, came)| (set.to_vec(), *came)).collect();
-        Removals { began: &began, steps, first_status: None }.ended()
+        let steps: Vec<_> = first.iter().chain(last).map(|(set, came)| (set.to_vec(), *came)).collect();
+        let counts = steps.iter().map(|(_, came)| of(*came)).collect();
+        Removals { began: &began, steps, counts, all_compared: true, first_status: None }.ended()
     }
 
     #[test]
@@ -272,6 +314,17 @@ mod tests {
         let unknown: (&[u64], Came) = (&[1], Came::Unknown);
         assert_eq!(ending(&[failed, unknown, unknown]), "unfinished");
         assert_eq!(ending(&[failed, unknown, unknown, unknown]), "undecided");
+    }
+
+    #[test]
+    fn what_fails_at_times_is_tried_until_chance_is_excluded() {
+        let failed: (&[u64], Came) = (&[], Came::Failed);
+        let held: (&[u64], Came) = (&[1], Came::Held);
+        let of = |bad: f64| move |came: Came| Some((if came == Came::Held { 1.0 } else { bad }, 200.0));
+        assert_eq!(counted(&[failed, held], of(150.0)), "proved");
+        assert_eq!(counted(&[failed, held], of(3.0)), "unfinished");
+        assert_eq!(counted(&[failed, held, failed, held, failed, held], of(3.0)), "chance");
+        assert_eq!(counted(&[failed, held, failed, (&[1], Came::Failed)], of(3.0)), "not_reproduced");
     }
 
     #[test]

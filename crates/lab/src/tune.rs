@@ -2,6 +2,9 @@
 
 mod answers;
 mod bisect;
+mod bounds;
+mod clock;
+mod content;
 mod elsewhere;
 mod listener;
 mod original;
@@ -253,7 +256,7 @@ impl Run<'_, '_, '_> {
         }
         let product = self.system.variant(&what.changes, self.folder)?;
         // What the backend still does of the trial before would be in the time of a request.
-        if !self.drained()? {
+        if !self.drained(DRAIN)? {
             return Ok(EndReason::Interrupted);
         }
         let shaken = self.system.shake(&*product, &self.job.plan.load);
@@ -354,16 +357,16 @@ impl Run<'_, '_, '_> {
         let address = self.system.backend.alone().ok_or_else(nowhere)?;
         let limits = self.system.limits(self.system.baseline());
         self.recorder.now(None, What::Limits(Limits { limits }))?;
-        if !self.drained()? {
+        if !self.drained(DRAIN)? {
             return Ok(EndReason::Interrupted);
         }
         let transport = self.system.directly().map_or(Transport::Tcp, |load| load.transport.clone());
         self.load(what, &mut Nobody(address), transport)
     }
 
-    /// Waits until the backend has nothing left to do; false: interrupted meanwhile.
-    fn drained(&mut self) -> Result<bool, LabError> {
-        let idle = self.system.drain(&self.job.plan.load, DRAIN, self.job.interrupt);
+    /// Waits until the backend has nothing left to do, for a minute or `most`; false: interrupted meanwhile.
+    fn drained(&mut self, most: Duration) -> Result<bool, LabError> {
+        let idle = self.system.drain(&self.job.plan.load, DRAIN.min(most), self.job.interrupt);
         if self.job.interrupt.is_stopped() {
             return Ok(false);
         }

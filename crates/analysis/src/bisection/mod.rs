@@ -8,15 +8,18 @@ mod settled;
 
 use std::collections::BTreeSet;
 
-use genkai_model::event::{Directive, Purpose, Removal, Trying};
-use genkai_model::finding::{Bisected, BisectionEnd, Decision};
+use genkai_model::event::{Directive, Page, Purpose, Removal, Trying};
+use genkai_model::finding::{Bisected, BisectionEnd, Break, Decision, Failures};
+use genkai_model::objective::Condition;
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Removals, Trial};
 use genkai_model::units::Span;
 
 use crate::capacity::demand;
-use crate::tuning::TrialPlan;
+use crate::diagnosis::onset;
+use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
+use crate::tuning::{TrialPlan, directly};
 use crate::window;
 
 pub use few::few_of_a_kind;
@@ -39,12 +42,22 @@ pub fn trying(record: &Record, patience: Span) -> Option<Trying> {
     let broke = state.first?.broke?;
     let level = (broke.level.max(1.0) * BEYOND).max(broke.until.unwrap_or(0.0)).ceil();
     let level = level.min(demand::asked(&state.plan.load)).max(1.0);
-    Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0) })
+    let within = Some(patience).filter(|patience| patience.0 < state.plan.load.timeout.0);
+    Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0), within })
 }
 
 /// The longest that what stands behind took for an answer where it was asked by itself; none where it was not.
 pub fn longest_alone(record: &Record) -> Option<Span> {
-    let own = record.trials.iter().filter(|trial| trial.started.purpose == Purpose::Direct);
+    longest(record, |purpose| purpose == Purpose::Direct)
+}
+
+/// The longest that the product took for an answer under load; none where it gave none.
+pub fn longest_answer(record: &Record) -> Option<Span> {
+    longest(record, |purpose| purpose != Purpose::Direct)
+}
+
+fn longest(record: &Record, of: impl Fn(Purpose) -> bool) -> Option<Span> {
+    let own = record.trials.iter().filter(|trial| of(trial.started.purpose));
     let took = |trial: &Trial| window::merge(&trial.ticks, |tick| &tick.latency).max();
     own.map(took).max().filter(|longest| *longest > 0).map(Span)
 }
@@ -57,7 +70,7 @@ pub fn fails_always(record: &Record) -> bool {
 
 /// The trial of a configuration that is tried by a load; none where one request is enough.
 pub fn trial(by: Trying) -> Option<TrialPlan> {
-    let Trying::Load { level, ramp, hold } = by else { return None };
+    let Trying::Load { level, ramp, hold, .. } = by else { return None };
     Some(TrialPlan { purpose: Purpose::Bisect, changes: Vec::new(), limit: None, level, ramp, hold, draw: 0 })
 }
 
@@ -99,15 +112,25 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
         budget: search.began.budget,
         named,
         ended,
-        compared: search.began.normal.iter().any(|page| page.digest.is_some()),
+        compared: is_compared(search),
     })
 }
 
-/// Whether, with all directives in place, requests were answered that this client may not ask (RFC 9110, 15.5.2, 15.5.4, 15.5.8): whatever lets them pass
-/// lets in who was kept out.
+/// Whether each content that was answered was held against a normal one.
+fn is_compared(search: &Removals) -> bool {
+    let has = |page: &Page| page.digest.is_some();
+    let answers = search.steps.iter().filter_map(|(removal, _)| removal.page.as_ref());
+    let mut good = answers.filter(|page| page.status.is_some_and(|status| status < 400));
+    search.began.normal.iter().any(has) && good.all(has)
+}
+
+/// Whether, with all directives in place, requests were answered that this client may not ask, or not now (RFC 9110, 15.5; RFC 6585, 4; RFC 7725): whatever
+/// lets them pass lets in who was kept out.
 fn is_refused_to_ask(search: &Removals) -> bool {
     let first = search.steps.first().and_then(|(removal, _)| removal.page.as_ref());
-    first.and_then(|page| page.status).is_some_and(|status| matches!(status, 401 | 403 | 407))
+    first
+        .and_then(|page| page.status)
+        .is_some_and(|status| matches!(status, 401 | 403 | 405 | 406 | 407 | 410 | 418 | 429 | 451))
 }
 
 /// Each step with what came of it.
@@ -133,7 +156,17 @@ fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd,
         Some((_, Outcome::Altered)) => return Ok(BisectionEnd::Unsteady),
         Some(_) => return Ok(BisectionEnd::NotFailing),
     }
-    settled::end(&steps, search.began.directives.len() as u32, &search.began.first)
+    let failures: Vec<_> = search.steps.iter().map(|(_, trial)| failures(record, *trial, plan)).collect();
+    settled::end(&steps, &failures, search.began.directives.len() as u32, &search.began.first)
+}
+
+/// Failures in the load of a step, where it held, or where they are what broke it; none where it is known of something else, or it had no load.
+fn failures(record: &Record, trial: Option<u32>, plan: &Plan) -> Option<Failures> {
+    let trial = record.trials.iter().find(|one| Some(one.number) == trial)?;
+    let broke = JudgedTrial::of(trial, plan).broke;
+    let by_these =
+        |broke: &Break| matches!(onset::condition(broke), Some(Condition::ErrorsBelow(_))) && broke.waiting.is_none();
+    broke.as_ref().is_none_or(by_these).then(|| directly::sum(&trial.ticks))
 }
 
 /// A decision, with what leaving out directives showed.
@@ -143,5 +176,48 @@ pub(crate) fn over(decision: Decision, found: Option<&Bisected>) -> Decision {
             if found.named.iter().any(|one| one.protects) { Decision::Guarded } else { Decision::Bisected }
         }
         _ => decision,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::event::Bisection;
+
+    use super::*;
+
+    fn search(normal: &[Option<&str>], steps: &[(u16, Option<&str>)]) -> Removals {
+        let page = |status: u16, digest: &Option<&str>| Page {
+            status: Some(status),
+            digest: digest.map(str::to_owned),
+            statuses: Vec::new(),
+        };
+        let step = |(status, digest): &(u16, Option<&str>)| {
+            (Removal { removed: Vec::new(), refused: None, page: Some(page(*status, digest)) }, None)
+        };
+        let began = Bisection {
+            budget: Span::from_secs(60),
+            directives: Vec::new(),
+            first: Vec::new(),
+            tried_by: Trying::Request { within: Span::from_secs(2) },
+            normal: normal.iter().map(|digest| page(200, digest)).collect(),
+        };
+        Removals { began, steps: steps.iter().map(step).collect() }
+    }
+
+    #[test]
+    fn contents_are_compared_where_each_was() {
+        assert!(is_compared(&search(&[Some("a")], &[(503, None), (200, Some("b"))])));
+        assert!(!is_compared(&search(&[Some("a")], &[(503, None), (200, None)])), "one has nothing to be compared by");
+        assert!(!is_compared(&search(&[None], &[(200, Some("b"))])) && !is_compared(&search(&[], &[])));
+    }
+
+    #[test]
+    fn whoever_is_turned_away_is_kept_out() {
+        for status in [401, 403, 405, 406, 407, 410, 418, 429, 451] {
+            assert!(is_refused_to_ask(&search(&[], &[(status, None)])), "{status}");
+        }
+        for status in [200, 302, 400, 404, 413, 500, 502, 503] {
+            assert!(!is_refused_to_ask(&search(&[], &[(status, None)])), "{status}");
+        }
     }
 }

@@ -1,21 +1,30 @@
 //! How a search ends, from what came of its steps. A step of which it cannot be told what came of it tells nothing: it is made again, and
 //! nothing is said to be the fewest of which a smaller set was never seen to fail.
 
-use genkai_model::finding::BisectionEnd;
+use genkai_model::finding::{BisectionEnd, Failures};
 
 use super::{Outcome, smallest};
+use crate::tuning::directly::fails_less;
 
 /// How often a set is tried of which it cannot be told what came of it.
 const TRIES: usize = 3;
+/// How often both are tried again where what fails may fail by chance.
+const PAIRS: usize = 3;
 
 /// What was left out, and what came of it.
 type Step<'s> = (&'s [u32], Outcome);
 
-/// How the search among the directives `0..all` ends, of which those of `first` are tried first, and whose first step failed.
+/// How the search among the directives `0..all` ends, of which those of `first` are tried first, and whose first step failed. Of each step `failures` are
+/// those of its load, where these are what broke it, or it held.
 ///
 /// # Errors
 /// What is to be left out next, where it has not ended.
-pub(super) fn end(steps: &[Step<'_>], all: u32, first: &[u32]) -> Result<BisectionEnd, Vec<u32>> {
+pub(super) fn end(
+    steps: &[Step<'_>],
+    failures: &[Option<Failures>],
+    all: u32,
+    first: &[u32],
+) -> Result<BisectionEnd, Vec<u32>> {
     let all: Vec<u32> = (0..all).collect();
     let heals = |set: &[u32]| Ok::<_, Vec<u32>>(came(steps, 0, set)?.is_some_and(|at| steps[at].1 == Outcome::Heals));
     let Some(named) = smallest(&all, first, heals)? else {
@@ -28,24 +37,36 @@ pub(super) fn end(steps: &[Step<'_>], all: u32, first: &[u32]) -> Result<Bisecti
             return Ok(BisectionEnd::Undecided);
         }
     }
-    proved(steps, &named)
+    proved(steps, failures, &named)
 }
 
-/// All in place once more, then without what is named once more.
-fn proved(steps: &[Step<'_>], named: &[u32]) -> Result<BisectionEnd, Vec<u32>> {
+/// All in place once more, then without what is named once more. Where a part of the requests fails, that may be by chance, and a load that held is one
+/// that was lucky: then both are tried until less fail for certain without it.
+fn proved(steps: &[Step<'_>], failures: &[Option<Failures>], named: &[u32]) -> Result<BisectionEnd, Vec<u32>> {
     // With several named, those that were tried alone after it come first.
-    let healed = came(steps, 0, named)?.unwrap_or(steps.len());
-    let Some(again) = came(steps, healed, &[])? else { return Ok(BisectionEnd::Untold) };
-    match steps[again].1 {
-        Outcome::Fails => {}
-        Outcome::Altered => return Ok(BisectionEnd::Unsteady),
-        _ => return Ok(BisectionEnd::NotReproduced),
+    let mut healed = came(steps, 0, named)?.unwrap_or(steps.len());
+    let (mut with, mut without) = (Failures { failed: 0, of: 0 }, Failures { failed: 0, of: 0 });
+    for _ in 0..PAIRS {
+        let Some(again) = came(steps, healed, &[])? else { return Ok(BisectionEnd::Untold) };
+        match steps[again].1 {
+            Outcome::Fails => {}
+            Outcome::Altered => return Ok(BisectionEnd::Unsteady),
+            _ => return Ok(BisectionEnd::NotReproduced),
+        }
+        let Some(held) = came(steps, again, named)? else { return Ok(BisectionEnd::Undecided) };
+        if steps[held].1 != Outcome::Heals {
+            return Ok(BisectionEnd::NotReproduced);
+        }
+        let of = |at: usize| failures.get(at).copied().flatten();
+        let Some((all, less)) = of(again).zip(of(held)) else { return Ok(BisectionEnd::Proved) };
+        (without.failed, without.of) = (without.failed + all.failed, without.of + all.of);
+        (with.failed, with.of) = (with.failed + less.failed, with.of + less.of);
+        if fails_less(with, without) {
+            return Ok(BisectionEnd::Proved);
+        }
+        healed = held;
     }
-    Ok(match came(steps, again, named)?.map(|at| steps[at].1) {
-        Some(Outcome::Heals) => BisectionEnd::Proved,
-        Some(_) => BisectionEnd::NotReproduced,
-        None => BisectionEnd::Undecided,
-    })
+    Ok(BisectionEnd::Chance)
 }
 
 /// The step that tells what comes of a set, of those from `from` on; none: it was tried often enough, and nothing tells.
@@ -69,10 +90,20 @@ mod tests {
 
     /// A search to its end, of which `comes` says what comes of each step (how many there were before it, and what was left out).
     fn searched(all: u32, comes: impl Fn(usize, &[u32]) -> Outcome) -> (BisectionEnd, Vec<(Vec<u32>, Outcome)>) {
+        failing(all, |_| None, comes)
+    }
+
+    /// The same, with what failed in the load of a step by what came of it.
+    fn failing(
+        all: u32,
+        failures: impl Fn(Outcome) -> Option<Failures>,
+        comes: impl Fn(usize, &[u32]) -> Outcome,
+    ) -> (BisectionEnd, Vec<(Vec<u32>, Outcome)>) {
         let mut done: Vec<(Vec<u32>, Outcome)> = vec![(Vec::new(), Outcome::Fails)];
         loop {
             let steps: Vec<Step<'_>> = done.iter().map(|(set, came)| (set.as_slice(), *came)).collect();
-            match end(&steps, all, &[]) {
+            let failures: Vec<_> = steps.iter().map(|step| failures(step.1)).collect();
+            match end(&steps, &failures, all, &[]) {
                 Ok(ended) => return (ended, done),
                 Err(next) => {
                     let came = comes(done.len(), &next);
@@ -120,6 +151,24 @@ mod tests {
         let late = |at: usize| at == 6;
         let (ended, done) = searched(3, |at, set| if late(at) { Outcome::Untold } else { truth(set) });
         assert_eq!((ended, &done[6]), (BisectionEnd::Proved, &(Vec::new(), Outcome::Untold)), "{done:?}");
+    }
+
+    #[test]
+    fn what_may_have_held_by_chance_is_tried_until_that_is_excluded() {
+        let of = |[held, failed]: [u64; 2]| {
+            move |came: Outcome| match came {
+                Outcome::Heals => Some(Failures { failed: held, of: 200 }),
+                Outcome::Fails => Some(Failures { failed, of: 200 }),
+                _ => None,
+            }
+        };
+        let ended = |failures| failing(3, of(failures), |_, set| truth(set));
+        let (sure, done) = ended([0, 200]);
+        assert_eq!((sure, done.len()), (BisectionEnd::Proved, searched(3, |_, set| truth(set)).1.len()));
+        let (later, longer) = ended([0, 4]);
+        assert!(later == BisectionEnd::Proved && longer.len() > done.len(), "{later:?}, {longer:?}");
+        // One of a hundred is the bound, and of either about as many fail.
+        assert_eq!(ended([1, 3]).0, BisectionEnd::Chance);
     }
 
     /// What ends a search whose last two steps (all in place, without what is named) come so.

@@ -75,7 +75,7 @@ pub(crate) fn failures(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> Option
     (failed && matches!(condition, Condition::ErrorsBelow(_))).then_some(both)
 }
 
-pub(super) fn sum<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Failures {
+pub(crate) fn sum<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Failures {
     let tally = Tally::of(ticks);
     Failures { failed: tally.failed, of: tally.finished() }
 }
@@ -123,6 +123,6 @@ fn certainly(one: Failures, others: Failures) -> (bool, bool) {
 }
 
 /// Whether it is certain that less fail than of `others`.
-pub(super) fn fails_less(one: Failures, others: Failures) -> bool {
+pub(crate) fn fails_less(one: Failures, others: Failures) -> bool {
     certainly(one, others).0
 }

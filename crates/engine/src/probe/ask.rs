@@ -30,17 +30,12 @@ pub fn ask_whole(load: &Load, address: SocketAddr, within: Duration) -> Option<A
     asked(load, address, within, Read::Whole(&mut |_| ()))
 }
 
-/// The same, with a digest of the content (FNV-1a of its bytes, without transfer coding), of HTTP/1.1 and where it came whole: two of the same
-/// content are the same.
-pub fn ask_page(load: &Load, address: SocketAddr, within: Duration) -> Option<(Asked, Option<String>)> {
-    let (mut digest, mut bytes) = (0xcbf2_9ce4_8422_2325_u64, 0);
-    let mut seen = |run: &[u8]| {
-        bytes += run.len();
-        digest = run.iter().fold(digest, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-    };
-    let asked = asked(load, address, within, Read::Whole(&mut seen))?;
-    let is_whole = matches!(asked, Asked::Answered { .. }) && bytes < LARGEST && load.protocol.is_http1();
-    Some((asked, is_whole.then(|| format!("{digest:016x}"))))
+/// The same, with its content (without transfer coding), of HTTP/1.1 and where it came whole.
+pub fn ask_page(load: &Load, address: SocketAddr, within: Duration) -> Option<(Asked, Option<Vec<u8>>)> {
+    let mut content = Vec::new();
+    let asked = asked(load, address, within, Read::Whole(&mut |run| content.extend_from_slice(run)))?;
+    let is_whole = matches!(asked, Asked::Answered { .. }) && content.len() < LARGEST && load.protocol.is_http1();
+    Some((asked, is_whole.then_some(content)))
 }
 
 /// How much of a response is read.

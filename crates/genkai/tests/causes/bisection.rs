@@ -15,8 +15,10 @@ fn a_fast_answer_that_is_another_page_is_no_healing() {
     let dir = tempfile::tempdir().unwrap();
     let [port] = free();
     let slow = "x".repeat(1500);
+    // Each time another: what stays of a page tells which it is.
     let pages = format!(
-        "server {{ listen 127.0.0.1:{port}; location = /slow {{ limit_rate 500; return 200 {slow}; }} location / {{ return 200 fast; }} }}"
+        "server {{ listen 127.0.0.1:{port}; location = /slow {{ limit_rate 500; return 200 '{slow} $request_id'; }} location / {{ return 200 'fast \
+         $request_id'; }} }}"
     );
     let _behind = nginx(dir.path(), &pages, port);
     let front = dir.path().join("front.conf");

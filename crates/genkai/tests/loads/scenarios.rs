@@ -353,7 +353,7 @@ fn what_another_request_of_the_scenario_meets_is_found_by_leaving_directives_out
         !open
     };
     let run = (0..3)
-        .map(|_| of_another_request("", "if ($request_id ~ ^[0-9a-c]) { return 429; }", ""))
+        .map(|_| of_another_request("", "if ($request_id ~ ^[0-9a-c]) { return 500; }", ""))
         .find(told)
         .expect("it can be told once of three times");
     assert_eq!(run.verdict().because(), Because::DirectivesNamed, "{}", run.story());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use genkai_analysis::bisection;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::verdict::{Open, leaves_open};
-use genkai_model::event::{Bisection, EndReason, Removal, ServerState, Trying, What};
+use genkai_model::event::{Bisection, EndReason, Page, Removal, ServerState, Trying, What};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::text::shortened;
@@ -13,10 +13,14 @@ use genkai_model::units::Span;
 use genkai_targets::product::{Prepared, Running};
 
 use super::Run;
-use super::pages::{Pages, WITHIN, is_page};
+use super::clock::Clock;
+use super::content::comparable;
+use super::pages::{Pages, Patience, is_page};
 use crate::error::LabError;
 use crate::{scenario, trial};
 
+/// How long an answer is waited for at first, at least.
+const WITHIN: Duration = Duration::from_secs(5);
 /// How long an answer is waited for after the first: so many times as long as it took what stands behind, and no less than this.
 const PATIENCE: (u32, Duration) = (4, Duration::from_secs(2));
 /// What a step takes beside its load, at least: a check, a start, an end.
@@ -32,6 +36,7 @@ struct Begun {
     pages: Pages,
     /// How long an answer is waited for.
     patience: Duration,
+    clock: Clock,
 }
 
 impl Run<'_, '_, '_> {
@@ -45,9 +50,8 @@ impl Run<'_, '_, '_> {
         if let Some(why) = self.in_the_way() {
             return self.recorder.note(None, NOTE, format!("no directives were left out to find the cause: {why}"));
         }
-        let (began, budget) = (Instant::now(), self.job.plan.procedure.bisect);
-        let Some(begun) = self.look(budget)? else { return Ok(()) };
-        let (by, patience) = (begun.search.tried_by, begun.patience);
+        let Some(mut begun) = self.look(Clock::of(self.job.plan.procedure.bisect.duration()))? else { return Ok(()) };
+        let (by, patience, clock) = (begun.search.tried_by, begun.patience, begun.clock);
         if open == Open::ToRequests && matches!(by, Trying::Load { .. }) {
             return Ok(());
         }
@@ -56,10 +60,10 @@ impl Run<'_, '_, '_> {
             AROUND + bisection::trial(by).map_or(patience, |what| what.ramp.duration() + what.hold.duration());
         while let Some(removed) = bisection::next(self.recorder.record()) {
             let step = Instant::now();
-            if self.job.interrupt.is_stopped() || began.elapsed() + longest > budget.duration() {
+            if self.job.interrupt.is_stopped() || !clock.has(longest) {
                 break;
             }
-            if self.leave_out(&removed, &begun)? == EndReason::Interrupted {
+            if self.leave_out(&removed, &mut begun)? == EndReason::Interrupted {
                 break;
             }
             longest = longest.max(step.elapsed());
@@ -92,49 +96,68 @@ impl Run<'_, '_, '_> {
     }
 
     /// What is asked before the first step: the backend, and the product with all directives in place. None where no load can be told.
-    fn look(&mut self, budget: Span) -> Result<Option<Begun>, LabError> {
+    fn look(&mut self, clock: Clock) -> Result<Option<Begun>, LabError> {
         let load = self.job.plan.load.clone();
+        let fails = bisection::fails_always(self.recorder.record());
+        // Under load it may need longer by itself: whatever is left out then, it is not faster.
+        let loaded = bisection::longest_alone(self.recorder.record()).map_or(Duration::ZERO, Span::duration);
+        let answered = bisection::longest_answer(self.recorder.record()).map_or(Duration::ZERO, Span::duration);
+        let wanted = (answered.max(loaded) * 3 / 2).max(WITHIN).min(load.timeout.duration());
         let mut pages = Pages::of(&load);
         // Only by the path that is passed on: another page of what stands behind is not what users get. Of a scenario that is not known.
         let alone = self.system.directly().zip(self.system.backend.alone());
-        let behind = alone.and_then(|(asked, address)| Pages::of(asked).twice(address, &asked.transport));
-        let behind = behind.filter(|(page, _)| is_page(page));
+        let behind = alone.and_then(|(asked, address)| {
+            let (mut its, patience) = (Pages::of(asked), Patience { clock, wanted, apart: fails });
+            let (page, took) = its.twice(address, &asked.transport, patience)?;
+            is_page(&page).then_some((page, took, its))
+        });
         let product = self.system.without(&[], self.folder)?;
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let server = product.start(cpus.as_deref())?;
-        let through = pages.twice(server.address(), &product.transport()).filter(|(page, _)| is_page(page));
+        let bound = clock.wait(wanted);
+        let through = pages.twice(server.address(), &product.transport(), Patience { clock, wanted, apart: true });
         server.stop();
-        let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
-        // Under load it may need longer by itself: whatever is left out then, it is not faster.
-        let loaded = bisection::longest_alone(self.recorder.record()).map_or(Duration::ZERO, Span::duration);
-        let patience = (alone * PATIENCE.0).max(loaded * 3 / 2).clamp(PATIENCE.1, WITHIN);
+        if let Some((_, waited)) = through.as_ref().filter(|(page, took)| !fails && is_silent(page, *took, bound)) {
+            let text = format!(
+                "no directives were left out to find the cause: one request alone was not answered within {}, and no longer is waited for here",
+                rounded(*waited)
+            );
+            self.recorder.note(None, NOTE, text)?;
+            return Ok(None);
+        }
+        let through = through.filter(|(page, _)| is_page(page));
+        let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took, _)| *took);
+        let most = PATIENCE.1.max(wanted);
+        let patience = rounded((alone * PATIENCE.0).max(loaded * 3 / 2).clamp(PATIENCE.1, most)).duration();
         let (tried_by, patience) = match &through {
-            None if bisection::fails_always(self.recorder.record()) => {
-                (Some(Trying::Request { within: Span::from(patience) }), patience)
-            }
+            None if fails => (Some(Trying::Request { within: Span::from(patience) }), patience),
             None => (bisection::trying(self.recorder.record(), Span::from(patience)), patience),
             Some((_, took)) => {
                 let allowed = allowed(&self.job.plan.objective).filter(|_| load.is_one_request());
                 match allowed.filter(|most| most < took && alone * 2 < *most) {
                     Some(most) => (Some(Trying::Request { within: Span::from(most) }), most),
                     None => {
-                        let patience = patience.max(*took * 3 / 2);
+                        let patience = patience.max(rounded(*took * 3 / 2).duration());
                         (bisection::trying(self.recorder.record(), Span::from(patience)), patience)
                     }
                 }
             }
         };
-        let normal = behind.into_iter().chain(through).map(|(page, _)| page).collect();
+        if let Some((_, _, its)) = &behind {
+            pages.join(its);
+        }
+        let normal = comparable(behind.map(|(page, ..)| page), through.map(|(page, _)| page));
         let directives = self.system.baseline().removable();
         let first = bisection::few_of_a_kind(&directives);
+        let budget = self.job.plan.procedure.bisect;
         let search = |tried_by| Bisection { budget, directives, first, tried_by, normal };
-        Ok(tried_by.map(search).map(|search| Begun { search, pages, patience }))
+        Ok(tried_by.map(search).map(|search| Begun { search, pages, patience, clock }))
     }
 
     /// One step: a copy without these, checked and started; one request; a short load where the answer is as it should be and that is how it
     /// is tried.
-    fn leave_out(&mut self, removed: &[u32], begun: &Begun) -> Result<EndReason, LabError> {
-        let Begun { search, pages, patience } = begun;
+    fn leave_out(&mut self, removed: &[u32], begun: &mut Begun) -> Result<EndReason, LabError> {
+        let Begun { search, pages, patience, clock } = begun;
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let started = self.system.without(removed, self.folder).and_then(|product| {
             let server = product.start(cpus.as_deref())?;
@@ -151,13 +174,13 @@ impl Run<'_, '_, '_> {
         };
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
         let (address, transport) = (server.address(), product.transport());
-        let ask = || pages.once(address, &transport, *patience).unwrap_or_default();
+        let mut ask = || pages.once(address, &transport, *patience, removed.is_empty()).unwrap_or_default();
         // What is late once may be late by chance.
-        let page = Some(ask()).filter(|page| page.status.is_some()).unwrap_or_else(ask);
+        let page = Some(ask()).filter(|page| page.status.is_some()).unwrap_or_else(&mut ask);
         let normal = bisection::is_normal(&page, &search.normal) == Some(true);
         self.recorder.now(None, step(None, Some(page)))?;
         let ended = match bisection::trial(search.tried_by).filter(|_| normal) {
-            Some(what) => self.shortly(&what, &*product, &mut *server, *patience),
+            Some(what) => self.shortly(&what, &*product, &mut *server, (*patience, *clock)),
             None => Ok(EndReason::Completed),
         };
         server.stop();
@@ -170,15 +193,30 @@ impl Run<'_, '_, '_> {
         what: &TrialPlan,
         product: &dyn Prepared,
         server: &mut dyn Running,
-        patience: Duration,
+        (patience, clock): (Duration, Clock),
     ) -> Result<EndReason, LabError> {
-        if !self.drained()? {
+        if !self.drained(clock.left())? {
             return Ok(EndReason::Interrupted);
+        }
+        // Its time went by while that was waited for: then nothing is known of this step.
+        let beside = what.ramp.duration() + what.hold.duration();
+        if !clock.has(beside) {
+            return Ok(EndReason::Completed);
         }
         let load = scenario::aimed(&trial::shape(&self.job.plan.load, what), server.address(), product.transport());
         let timeout = load.timeout.min(Span::from(patience));
         self.sent(what, server, Load { timeout, ..load })
     }
+}
+
+/// Whether an answer was waited for, and none came.
+fn is_silent(page: &Page, took: Duration, bound: Duration) -> bool {
+    page.status.is_none() && took >= bound.min(WITHIN) * 9 / 10
+}
+
+/// As it is told: tenths of a second, and no less than it is.
+fn rounded(time: Duration) -> Span {
+    Span::from_millis(time.as_millis().div_ceil(100) as u64 * 100)
 }
 
 /// The shortest time that an objective allows a request.
@@ -195,4 +233,18 @@ fn said(error: &LabError) -> String {
     let text = error.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     shortened(&genkai_targets::files::masked(&lines.join(" ")), 300)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_waited_for_in_vain_is_told_from_what_was_closed() {
+        let (seconds, page) = (Duration::from_secs, |status| Page { status, ..Page::default() });
+        assert!(is_silent(&page(None), seconds(15), seconds(15)) && is_silent(&page(None), seconds(1), seconds(1)));
+        assert!(!is_silent(&page(None), seconds(1), seconds(15)), "it was closed");
+        assert!(!is_silent(&page(Some(504)), seconds(15), seconds(15)));
+        assert_eq!(rounded(Duration::from_micros(7_250_001)), Span::from_millis(7300));
+    }
 }

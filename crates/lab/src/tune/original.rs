@@ -41,6 +41,14 @@ pub(super) fn at(system: &System, rewrites: &[Rewrite], copy: SocketAddr) -> Opt
     places.into_iter().find(|at| listens(*at, product, file))
 }
 
+/// The process that listens there.
+pub(super) fn process(system: &System, rewrites: &[Rewrite], copy: SocketAddr) -> Option<u32> {
+    match Endpoint::Tcp(at(system, rewrites, copy)?).listener() {
+        Listener::Process(pid) => Some(pid),
+        _ => None,
+    }
+}
+
 /// The ports in the words of a listener as users write it: `80`, `*:80`, `https://a:443`.
 fn numbers(text: &str) -> Vec<u16> {
     let words = text.split([' ', ',', '\t', ';', '{']);

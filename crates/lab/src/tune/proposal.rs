@@ -13,9 +13,8 @@ impl Run<'_, '_, '_> {
     /// Writes a proved proposal into the user's files.
     pub(super) fn write(&mut self) -> Result<(), LabError> {
         let verdict = findings(self.recorder.record()).verdict;
-        if verdict.because() != Because::ProvedAndHolds {
-            let text = "the proposal is not proved, so no file was changed".to_owned();
-            return self.recorder.note(None, "not-written", text);
+        if let Some(text) = not_written(verdict.because(), !verdict.proposal.is_empty()) {
+            return self.recorder.note(None, "not-written", text.to_owned());
         }
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
         let backups = self.system.baseline().write_back(&changes)?;
@@ -43,6 +42,7 @@ impl Run<'_, '_, '_> {
         if changes.is_empty() {
             return Ok(());
         }
+        self.bounds(verdict.proposal.iter().any(|one| one.price.is_some() || one.measured.is_some()))?;
         // The diff first: it stays, whatever comes of the files.
         let diff = masked(&self.system.baseline().diff(&changes));
         self.recorder.propose(diff.clone(), Vec::new());
@@ -73,6 +73,19 @@ impl Run<'_, '_, '_> {
     }
 }
 
+/// Why no file is changed with such an answer, and whether something is proposed; none: it is proved.
+fn not_written(because: Because, proposes: bool) -> Option<&'static str> {
+    match because {
+        Because::ProvedAndHolds => None,
+        Because::ObjectiveHolds => Some("nothing needs to be changed, so no file was"),
+        Because::DirectivesNamed | Because::AccessControl => Some(
+            "what is named was left out of a private copy only, and what to write in its place is not known here, so no file was changed",
+        ),
+        _ if proposes => Some("the proposal is not proved, so no file was changed"),
+        _ => Some("nothing is proposed, so no file was changed"),
+    }
+}
+
 /// What is said of each change for which no file becomes another one: without it they are `finished` as with it.
 fn unwritten(changes: &[Change], finished: impl Fn(&[Change]) -> Vec<Finished>) -> Vec<String> {
     let all = finished(changes);
@@ -89,6 +102,17 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+
+    #[test]
+    fn a_proposal_is_spoken_of_where_there_is_one() {
+        assert_eq!(not_written(Because::ProvedAndHolds, true), None);
+        assert!(not_written(Because::ObjectiveHolds, false).is_some_and(|text| text.starts_with("nothing needs")));
+        assert!(not_written(Because::DirectivesNamed, false).is_some_and(|text| !text.contains("proposal")));
+        assert!(not_written(Because::NoCauseFound, false).is_some_and(|text| text.starts_with("nothing is proposed")));
+        assert!(
+            not_written(Because::Undecided, true).is_some_and(|text| text.starts_with("the proposal is not proved"))
+        );
+    }
 
     #[test]
     fn what_stands_in_no_file_is_told_beside_what_does() {

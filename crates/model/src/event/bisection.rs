@@ -31,7 +31,7 @@ pub struct Directive {
     /// Where.
     pub origin: Origin,
     /// Whether it decides who may ask for what (an access control): it is left out of a private copy to see what requests meet, and never
-    /// proposed to be taken out. Of one that is named so does whatever lets requests pass that were answered 401, 403 or 407.
+    /// proposed to be taken out. Of one that is named so does whatever lets requests pass that were answered 401, 403, 407 or another such status.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protects: bool,
 }
@@ -53,6 +53,9 @@ pub enum Trying {
         ramp: Span,
         /// How long it is held.
         hold: Span,
+        /// How long an answer is waited for in it; none: as long as in any other load of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<Span>,
     },
 }
 
@@ -62,7 +65,8 @@ pub struct Page {
     /// The status; none: there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Its content as a short digest; none: not compared (it is another each time, or did not come whole).
+    /// Its content as a short digest, that of a normal one where it is the same page: of one that varies, where all of it that stays is there. None: not
+    /// compared (next to nothing of it stays, or it did not come whole, or it has none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// Where several requests were asked: the status of each, in their order; the one above is the highest of them. Empty: one was asked.

@@ -29,7 +29,7 @@ pub struct Bisected {
     pub named: Vec<Directive>,
     /// What that is worth.
     pub ended: BisectionEnd,
-    /// Whether contents of answers were compared with normal ones, and not statuses only.
+    /// Whether contents of answers were compared with normal ones, and not statuses only: of each that was no failure.
     pub compared: bool,
 }
 
@@ -50,6 +50,8 @@ pub enum BisectionEnd {
     /// Of some sets it could not be told, however often they were tried: those that are named may be more than are needed or may not hold again,
     /// or, where none are, such a set may be enough.
     Undecided,
+    /// What was found came again each time that it was tried, but so little failed with all in place that chance is not excluded.
+    Chance,
     /// What was found did not come again: with all in place it held, or without the directives named it did not hold.
     NotReproduced,
     /// No set of directives that was tried makes it hold, and all were tried that the search has.

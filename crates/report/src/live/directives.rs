@@ -7,7 +7,7 @@ use crate::{clean, figure};
 /// That such a search begins.
 pub(super) fn begins(began: &Bisection) -> String {
     let many = figure::plural(began.directives.len() as u64, "directive", "directives");
-    format!("nothing is named: {many} may be left out, some at a time, for at most {}", began.budget)
+    format!("nothing is named: {many} may be left out, some at a time, for about {}", began.budget)
 }
 
 /// What is left out, and what came of one request.
@@ -35,7 +35,7 @@ mod tests {
         let tried_by = Trying::Request { within: Span::from_secs(2) };
         let (directives, first, normal) = (Vec::new(), Vec::new(), Vec::new());
         let began = Bisection { budget: Span::from_secs(60), directives, first, tried_by, normal };
-        assert!(begins(&began).contains("0 directives may be left out") && begins(&began).ends_with("at most 1m"));
+        assert!(begins(&began).contains("0 directives may be left out") && begins(&began).ends_with("for about 1m"));
         let step = |removed: &[u32], refused: Option<&str>, status| {
             let page = refused.is_none().then_some(Page { status, ..Page::default() });
             without(&Removal { removed: removed.to_vec(), refused: refused.map(str::to_owned), page })

@@ -12,6 +12,7 @@ mod latencies;
 mod left;
 mod live;
 mod proofs;
+mod removals;
 mod suites;
 mod tables;
 mod uncertain;

@@ -81,18 +81,24 @@ const PROTECTS: [&str; 20] = [
     "sslverifyclient",
     "sslverifydepth",
 ];
-/// Beginnings of the names of further ones: `AuthType`, `AuthUserFile`...; of mod_security, mod_auth_openidc, mod_evasive.
-const PROTECT: [&str; 4] = ["auth", "dos", "oidc", "sec"];
+/// Beginnings of the names of further ones: `AuthType`, `AuthUserFile`...; of mod_security, mod_auth_openidc, mod_evasive, mod_qos.
+const PROTECT: [&str; 5] = ["auth", "dos", "oidc", "qs_", "sec"];
+
+/// Whether a rule that answers with this status turns away whom it meets.
+fn turns_away(status: &str) -> bool {
+    status.parse::<u16>().is_ok_and(|status| (400..500).contains(&status) || status == 503)
+}
 
 /// Whether it decides who may ask for what: by its name, or as a rule that forbids.
 fn protects(found: &Found) -> bool {
     let forbids = |flags: &String| {
         let flags = flags.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-        flags
-            .split(',')
-            .any(|flag| matches!(flag.trim(), "f" | "forbidden" | "g" | "gone" | "r=401" | "r=403" | "r=404"))
+        flags.split(',').map(str::trim).any(|flag| {
+            let status = flag.strip_prefix("r=").or_else(|| flag.strip_prefix("redirect="));
+            matches!(flag, "f" | "forbidden" | "g" | "gone") || status.is_some_and(turns_away)
+        })
     };
-    let refuses = |status: &String| matches!(status.as_str(), "401" | "403" | "404" | "410" | "gone");
+    let refuses = |status: &String| status.eq_ignore_ascii_case("gone") || turns_away(status);
     let ruled = match found.name.as_str() {
         "rewriterule" => found.args.last().is_some_and(forbids),
         "redirect" | "redirectmatch" => found.args.first().is_some_and(refuses),
@@ -164,7 +170,7 @@ mod tests {
     #[test]
     fn what_keeps_somebody_out_protects() {
         let text = "Listen 80\n<Location />\n AuthType Basic\n AuthName x\n AuthBasicProvider file\n Require valid-user\n Order deny,allow\n Deny from \
-                    all\n Satisfy any\n RewriteRule ^/x - [F,L]\n RewriteRule ^/y /z [L]\n Redirect 403 /q\n Redirect /old /new\n SSLVerifyClient \
+                    all\n Satisfy any\n RewriteRule ^/x - [F,L]\n RewriteRule ^/y /z [L]\n Redirect 403 /q\n Redirect /old /new\n RewriteRule ^/w - [R=429]\n Redirect 503 /v\n QS_ClientEventPerSecLimit 5\n SSLVerifyClient \
                     require\n SecRuleEngine On\n SSLProxyVerify require\n Header set A b\n</Location>\nProxyPass / http://127.0.0.1:1/\n";
         let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 62) };
         let config = Config::of_text(Path::new("/a"), text.as_bytes().to_vec(), reading).unwrap();

@@ -17,7 +17,18 @@ const FULL: f64 = 0.9;
 pub(super) fn of(parameters: &[Parameter], values: &BTreeMap<String, String>) -> Vec<Limit> {
     let value = |parameter: &Parameter| values.get(&parameter.name).cloned().unwrap_or_default();
     let own = parameters.iter().flat_map(|parameter| tried(parameter, &value(parameter)));
-    own.chain([thread(), descriptors(), queue(), memory_group(SUBJECT)]).collect()
+    own.chain(of_any().map(apart)).collect()
+}
+
+/// What every process has.
+fn of_any() -> impl Iterator<Item = Limit> {
+    [thread(), descriptors(), queue(), memory_group(SUBJECT)].into_iter()
+}
+
+/// With an identity that no parameter has, whatever its name: what is known of one says nothing of the other.
+fn apart(limit: Limit) -> Limit {
+    let id = format!("{SUBJECT}-process{}", limit.id.strip_prefix(SUBJECT).unwrap_or_default());
+    Limit { id, ..limit }
 }
 
 /// What can be tried of a parameter: a larger number, or each of its other words.
@@ -95,5 +106,24 @@ fn queue() -> Limit {
         signatures: vec![grew(metrics::DROPS, Strength::Consistent)],
         symptom: Symptom { errors: vec![ErrorKind::ConnectTimeout, ErrorKind::Timeout], ..SLOW },
         ..Limit::named(&format!("{SUBJECT}.backlog"), SUBJECT, "listen backlog")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_shares_its_identity_with_nothing() {
+        let own: Vec<String> = of_any().filter_map(|limit| Some(limit.id.rsplit_once('.')?.1.to_owned())).collect();
+        assert_eq!(own, ["thread", "descriptors", "backlog", "memory_group"]);
+        let all: Vec<Parameter> =
+            own.iter().filter_map(|name| Some(Parameter::read(&format!("{name}=4")).ok()?.0)).collect();
+        let values = own.iter().map(|name| (name.clone(), "4".to_owned())).collect();
+        let mut ids: Vec<String> = of(&all, &values).into_iter().map(|limit| limit.id).collect();
+        ids.sort();
+        let before = ids.len();
+        ids.dedup();
+        assert_eq!((ids.len(), before), (8, 8), "{ids:?}");
     }
 }

@@ -48,8 +48,15 @@ const KEPT: [&str; 40] = [
     "worker_rlimit_nofile",
 ];
 
-/// Directives that decide who may ask for what: those of nginx's own modules, and those of modules that are often added (Lua, njs, ModSecurity).
-const PROTECTS: [&str; 32] = [
+/// Directives that decide who may ask for what: those of nginx's own modules, and those of modules that are often added (Lua, njs,
+/// ModSecurity, naxsi).
+const PROTECTS: [&str; 46] = [
+    "BasicRule",
+    "CheckRule",
+    "DeniedUrl",
+    "LibInjectionSql",
+    "LibInjectionXss",
+    "SecRulesEnabled",
     "access_by_lua_block",
     "access_by_lua_file",
     "allow",
@@ -63,15 +70,23 @@ const PROTECTS: [&str; 32] = [
     "auth_oidc",
     "auth_request",
     "auth_request_set",
+    "basic_rule",
+    "check_rule",
+    "denied_url",
     "deny",
     "disable_symlinks",
     "internal",
     "js_access",
+    "libinjection_sql",
+    "libinjection_xss",
     "limit_except",
     "modsecurity",
     "modsecurity_rules",
     "modsecurity_rules_file",
     "modsecurity_rules_remote",
+    "rewrite_by_lua_block",
+    "rewrite_by_lua_file",
+    "rules_enabled",
     "satisfy",
     "secure_link",
     "secure_link_md5",
@@ -86,8 +101,8 @@ const PROTECTS: [&str; 32] = [
 /// Modules that may hold what answers them by TLS against a certificate, and the ends of the directives by which they do.
 const TRUSTS: ([&str; 3], [&str; 4]) =
     (["grpc_ssl_", "proxy_ssl_", "uwsgi_ssl_"], ["crl", "trusted_certificate", "verify", "verify_depth"]);
-/// Statuses by which a `return` keeps somebody out.
-const KEEPS_OUT: [&str; 4] = ["401", "403", "404", "444"];
+/// Statuses of a server that fails: an `if` that answers some of these turns these away, and without one everybody gets it.
+const TURNS_AWAY: [&str; 1] = ["503"];
 
 /// Variables of an address: a redirect that asks for nothing else leads to another name, port or scheme of the same site.
 const OF_ADDRESS: [&str; 9] = [
@@ -117,9 +132,15 @@ fn leads_away(found: &Found<'_>) -> bool {
 /// Whether it decides who may ask for what: by its name, or as a `return` (also the one of an `if`) that keeps somebody out, or as an `if` that may
 /// lead to a login.
 fn protects(found: &Found<'_>) -> bool {
-    let keeps_out =
-        |one: &Found<'_>| one.directive.is("return") && one.arg(0).is_some_and(|of| KEEPS_OUT.contains(&&*of));
-    let guards = keeps_out(found) || found.inside().iter().any(keeps_out) || leads_away(found);
+    let returns =
+        |one: &Found<'_>, is: &dyn Fn(&str) -> bool| one.directive.is("return") && one.arg(0).is_some_and(|of| is(&of));
+    // Whatever is told to be the client's fault (RFC 9110, 15.5), or is nginx's own word for no answer.
+    let keeps_out = |of: &str| of.len() == 3 && of.starts_with('4') && of.bytes().all(|byte| byte.is_ascii_digit());
+    let turns_away = |of: &str| keeps_out(of) || TURNS_AWAY.contains(&of);
+    let guards = returns(found, &keeps_out)
+        || found.directive.is("if") && found.inside().iter().any(|one| returns(one, &turns_away))
+        || found.inside().iter().any(|one| returns(one, &keeps_out))
+        || leads_away(found);
     let (modules, ends) = TRUSTS;
     let trusts = modules.iter().flat_map(|module| ends.map(|end| format!("{module}{end}")));
     guards
@@ -183,13 +204,15 @@ mod tests {
                     allow 127.0.0.1;\n   deny all;\n   auth_basic x;\n   auth_request /a;\n   secure_link $arg_x;\n   limit_except GET { deny all; \
                     }\n   if ($invalid_referer) { return 403; }\n   if ($arg_y) { rewrite ^ /z; }\n   if ($cookie_session = \"\") { return 302 /login; }\n   \
                     if ($http_authorization !~ x) { rewrite ^ /login redirect; }\n   if ($scheme = http) { return 301 https://a/; }\n   limit_rate 1k;\n   limit_conn a 3;\n   \
+                    if ($arg_bad) { return 429; }\n   if ($arg_worse) { return 503; }\n   if ($arg_x) { return 500; }\n   SecRulesEnabled;\n   \
+                    rewrite_by_lua_block { ngx.exit(406) }\n   \
                     proxy_ssl_verify on;\n   proxy_ssl_trusted_certificate a;\n   \
                     proxy_pass http://127.0.0.1:1;\n  }\n }\n}\n";
         let config = Config::of_text(Path::new("/c"), text.as_bytes().to_vec(), Path::new("/")).unwrap();
         let all = all(&config, &Requests::to("a", "/"));
         let open: Vec<&str> = all.iter().filter(|one| !one.protects).map(|one| one.written.as_str()).collect();
-        assert_eq!(open, ["if ($arg_y)", "if ($scheme = http)", "limit_rate 1k", "limit_conn a 3"]);
-        assert_eq!(all.iter().filter(|one| one.protects).count(), 14, "{all:?}");
+        assert_eq!(open, ["if ($arg_y)", "if ($scheme = http)", "limit_rate 1k", "limit_conn a 3", "if ($arg_x)"]);
+        assert_eq!(all.iter().filter(|one| one.protects).count(), 18, "{all:?}");
     }
 
     #[test]

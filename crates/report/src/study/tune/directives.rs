@@ -3,6 +3,7 @@
 use genkai_model::event::{Directive, Trying};
 use genkai_model::finding::{Bisected, BisectionEnd, Verdict};
 use genkai_model::limit::Origin;
+use genkai_model::units::Span;
 
 use crate::context::Context;
 use crate::{clean, figure};
@@ -14,7 +15,7 @@ const LISTED: usize = 12;
 pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
     let Some(found) = &v.bisection else { return "Yes: directives of the configuration make it fail.".to_owned() };
     let named = each(&found.named);
-    match found.named.as_slice() {
+    let said = match found.named.as_slice() {
         [_] => format!("Yes: change {named}: without it {}; with it {}.", holds(context, found), fails(context, found)),
         _ => format!(
             "Yes: change these {} directives: {named}: without them {}; with them {}.",
@@ -22,7 +23,19 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
             holds(context, found),
             fails(context, found)
         ),
+    };
+    format!("{said}{}", same(found))
+}
+
+/// That it may be another page that is answered, where contents do not tell.
+fn same(found: &Bisected) -> String {
+    if found.compared {
+        return String::new();
     }
+    format!(
+        " Whether without {} the same page is answered is not certain: contents of answers could not be compared, only their status.",
+        them(found)
+    )
 }
 
 /// The answer where one of them at least protects something.
@@ -35,10 +48,11 @@ pub(super) fn guarded(context: Context<'_>, v: &Verdict) -> String {
     let beside = if others.is_empty() { String::new() } else { format!(", beside {}", each(&others)) };
     format!(
         "Cannot tell what to change: what requests meet is {}{beside}: without {them} {}; with {them} {}. But {they} may protect something, and \
-         genkai does not propose to take that out: look at what it asks, and at the limits there.",
+         genkai does not propose to take that out: look at what it asks, and at the limits there.{}",
         each(&guards),
         holds(context, found),
-        fails(context, found)
+        fails(context, found),
+        same(found)
     )
 }
 
@@ -54,8 +68,15 @@ fn holds(context: Context<'_>, found: &Bisected) -> String {
 fn fails(context: Context<'_>, found: &Bisected) -> String {
     match found.tried_by {
         Trying::Request { .. } => "it is not".to_owned(),
-        Trying::Load { level, .. } => format!("it fails at {}", context.level(level)),
+        Trying::Load { level, within, .. } => {
+            format!("it fails at {}{}", context.level(level), waited(within))
+        }
     }
+}
+
+/// That answers are waited for less long than in the load asked for.
+fn waited(within: Option<Span>) -> String {
+    within.map(|within| format!(", each answer waited for {within} at most")).unwrap_or_default()
 }
 
 /// What was tried, and what it is worth; nothing where none were left out.
@@ -77,10 +98,13 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
     let apart = if apart.is_empty() { String::new() } else { format!(" ({})", apart.join(", ")) };
     let by = match found.tried_by {
         Trying::Request { within } => format!("by one request each, to be answered within {within}"),
-        Trying::Load { level, hold, .. } => format!("by {} for {hold} each", context.level(level)),
+        Trying::Load { level, hold, within, .. } => {
+            format!("by {} for {hold} each{}", context.level(level), waited(within))
+        }
     };
-    let compared = if found.compared { "" } else { "; the content of answers was not compared, only their status" };
-    Some(format!("{of}: {tried} tried{apart}, {by}; at most {} in all{compared}. {}", found.budget, worth(found)))
+    let compared =
+        if found.compared { "" } else { "; the content of some answers at least was not compared, only their status" };
+    Some(format!("{of}: {tried} tried{apart}, {by}; {} were given to it{compared}. {}", found.budget, worth(found)))
 }
 
 /// What the search came to.
@@ -109,6 +133,11 @@ fn worth(found: &Bisected) -> String {
             each(&found.named),
             if found.named.len() == 1 { "whether it does so again" } else { "whether it does so again, or all of them are needed for that," },
             if found.named.len() == 1 { "it may be" } else { "some of them may be" }
+        ),
+        BisectionEnd::Chance => format!(
+            "Each time it was tried, it held without {} and failed with all in place; but so few requests failed there that they may have by chance: \
+             nothing is proved.",
+            each(&found.named)
         ),
         BisectionEnd::NotReproduced => format!(
             "Once it held without {}, but tried again it did not fail with all in place, or did not hold without {}: nothing is proved.",
@@ -172,8 +201,6 @@ fn each(all: &[Directive]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use genkai_model::units::Span;
-
     use super::*;
 
     fn found(directives: u64, kept: u64, ended: BisectionEnd) -> String {
