@@ -7,7 +7,8 @@ use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// linux/inet_diag.h: attribute with the socket's memory figures.
 const INET_DIAG_SKMEMINFO: u16 = 7;
@@ -21,6 +22,9 @@ const UNIX_DIAG_PEER: u16 = 2;
 /// The same: show the name, and how long queues are, and the attributes that these are in.
 const UDIAG_SHOW_NAME: u32 = 1;
 const UDIAG_SHOW_RQLEN: u32 = 16;
+/// The same: show the file that it is bound to, and the attribute that this is in: inode and device, a word each (unix_diag_vfs).
+const UDIAG_SHOW_VFS: u32 = 2;
+const UNIX_DIAG_VFS: u16 = 1;
 const UNIX_DIAG_NAME: u16 = 0;
 const UNIX_DIAG_RQLEN: u16 = 4;
 /// linux/tcp_states.h.
@@ -100,11 +104,36 @@ pub(crate) fn inode(payload: &[u8]) -> Option<u64> {
     Some(u64::from(u32::from_ne_bytes(payload.get(68..72)?.try_into().ok()?)))
 }
 
+/// A socket's file: its device, as the kernel writes that inside of itself, and the lower half of its inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BoundFile {
+    device: u32,
+    inode: u32,
+}
+
+impl BoundFile {
+    /// The file at a path, links followed; none: there is none.
+    pub(crate) fn at(path: &Path) -> Option<BoundFile> {
+        let meta = std::fs::metadata(path).ok()?;
+        // MKDEV of linux/kdev_t.h.
+        let device = libc::major(meta.dev()) << 20 | libc::minor(meta.dev());
+        Some(BoundFile { device, inode: meta.ino() as u32 })
+    }
+
+    /// Whether it is another file of the same file system.
+    pub(crate) fn is_beside(self, other: BoundFile) -> bool {
+        self.device == other.device && self.inode != other.inode
+    }
+}
+
 /// A Unix socket that listens at a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UnixListener {
     pub(crate) inode: u64,
+    /// As it was bound.
     pub(crate) path: PathBuf,
+    /// The file that it was bound to.
+    pub(crate) file: Option<BoundFile>,
     /// How many connections wait to be accepted.
     pub(crate) waiting: u32,
     /// How many may.
@@ -119,7 +148,7 @@ pub(crate) fn unix_listeners() -> io::Result<Vec<UnixListener>> {
     let mut question = vec![libc::AF_UNIX as u8, 0, 0, 0];
     question.extend((1_u32 << TCP_LISTEN).to_ne_bytes());
     question.extend(0_u32.to_ne_bytes());
-    question.extend((UDIAG_SHOW_NAME | UDIAG_SHOW_RQLEN).to_ne_bytes());
+    question.extend((UDIAG_SHOW_NAME | UDIAG_SHOW_VFS | UDIAG_SHOW_RQLEN).to_ne_bytes());
     question.extend([0xff; 8]);
     let mut all = Vec::new();
     answers(&question, |payload| all.extend(unix_listener(payload)))?;
@@ -133,7 +162,9 @@ fn unix_listener(payload: &[u8]) -> Option<UnixListener> {
     let word = |bytes: &[u8], at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let lengths = attribute(attributes, UNIX_DIAG_RQLEN)?;
     let (inode, path) = (u64::from(word(payload, 4)?), path(attributes)?);
-    Some(UnixListener { inode, path, waiting: word(lengths, 0)?, room: word(lengths, 4)? })
+    let bound = attribute(attributes, UNIX_DIAG_VFS);
+    let file = bound.and_then(|bound| Some(BoundFile { inode: word(bound, 0)?, device: word(bound, 4)? }));
+    Some(UnixListener { inode, path, file, waiting: word(lengths, 0)?, room: word(lengths, 4)? })
 }
 
 /// Does something in the network namespace of a process, whose sockets sock_diag(7) tells of then; none where that may not be entered.

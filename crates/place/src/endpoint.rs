@@ -10,8 +10,9 @@ use procfs::net::{TcpNetEntry, TcpState, UnixState};
 use procfs::process::{FDTarget, Process, all_processes};
 
 use crate::diag::{self, INET_DIAG_INFO, Question, TCP_ESTABLISHED, TCP_LISTEN, attribute, ends};
-use crate::isolated::is_container;
+use crate::isolated::{has_other_files, has_other_network};
 use crate::listener::{self, Queue, Watched};
+use crate::{bound, holders};
 
 /// linux/tcp.h, tcp_info: how long ago data were sent, and received, milliseconds, and how many bytes came.
 const LAST_DATA_SENT: usize = 44;
@@ -36,7 +37,11 @@ pub enum Listener {
     Nobody,
     /// Processes that may not be looked at: another user's.
     Hidden,
-    /// The process from which the others that hold the listening socket were forked.
+    /// Somebody of whom nothing is seen from here (another network namespace's), or it cannot be tried whether anybody does.
+    Unseen,
+    /// A service manager, in the place of a service that it starts when somebody comes.
+    Awaited,
+    /// The process from which the others that serve there were forked.
     Process(u32),
 }
 
@@ -79,6 +84,14 @@ impl Endpoint {
         }
     }
 
+    /// Whether both are one place: of Unix sockets whatever path leads there.
+    pub fn is_same(&self, other: &Endpoint) -> bool {
+        match (self, other) {
+            (Endpoint::Unix(one), Endpoint::Unix(other)) => bound::is_same(one, other),
+            _ => self == other,
+        }
+    }
+
     /// Whether nobody on this machine (in this network namespace) listens there.
     pub fn is_nobodys(&self) -> bool {
         self.listening().is_empty()
@@ -88,17 +101,28 @@ impl Endpoint {
     pub fn listener(&self) -> Listener {
         let inodes = self.listening();
         if inodes.is_empty() {
-            return Listener::Nobody;
+            return self.unlisted();
         }
-        let holds = |process: &Process| {
-            let descriptors = process.fd().ok().into_iter().flatten().flatten();
-            descriptors.into_iter().any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
-        };
-        let holders: Vec<Process> = all_processes().into_iter().flatten().flatten().filter(holds).collect();
-        let pids: BTreeSet<i32> = holders.iter().map(|process| process.pid).collect();
-        let forked = |process: &&Process| process.stat().is_ok_and(|stat| pids.contains(&stat.ppid));
-        let first = holders.iter().find(|process| !forked(process)).map(|process| process.pid);
-        first.or(pids.first().copied()).map_or(Listener::Hidden, |pid| Listener::Process(pid as u32))
+        match holders::first(holders::all(&inodes)) {
+            None => Listener::Hidden,
+            Some(one) if one.is_manager() => Listener::Awaited,
+            Some(one) => Listener::Process(one.pid),
+        }
+    }
+
+    /// Those of `processes` that hold the socket that listens there; none where nobody does, or they are all other users'.
+    pub fn holders(&self, processes: impl Iterator<Item = u32>) -> Option<Vec<u32>> {
+        let inodes = self.listening();
+        let holds = |pid: &u32| sockets(&[*pid]).iter().any(|inode| inodes.contains(inode));
+        Some(processes.filter(holds).collect()).filter(|all: &Vec<u32>| !all.is_empty())
+    }
+
+    /// Where the kernel tells of no socket that listens there: nobody, or somebody whom it does not tell of here.
+    fn unlisted(&self) -> Listener {
+        match self {
+            Endpoint::Unix(path) if bound::takes(path) != Some(false) => Listener::Unseen,
+            _ => Listener::Nobody,
+        }
     }
 
     /// The user whose processes listen there; none where nobody does, or the kernel does not tell: of root it tells who opened the port, and not who serves, and
@@ -122,13 +146,7 @@ impl Endpoint {
                 let own: BTreeSet<u64> = all.filter(|entry| takes(entry, *address)).map(|entry| entry.inode).collect();
                 if own.is_empty() { in_containers(*address) } else { own }
             }
-            Endpoint::Unix(path) => {
-                let all = procfs::net::unix().into_iter().flatten();
-                // A listener is not connected itself (unix_seq_show, net/unix/af_unix.c).
-                all.filter(|entry| entry.path.as_ref() == Some(path) && entry.state == UnixState::UNCONNECTED)
-                    .map(|entry| entry.inode)
-                    .collect()
-            }
+            Endpoint::Unix(path) => bound::inodes(path),
         }
     }
 
@@ -174,9 +192,11 @@ impl Endpoint {
                 Some(Connections { accepted: all.saturating_sub(waiting), waiting })
             }
             Endpoint::Unix(path) => {
-                // The server's ends carry the listener's path; those that nobody has accepted yet have no inode.
+                // The server's ends carry the path by which the listener was bound; those that nobody has accepted yet have no inode.
                 let all = Process::new(pid as i32).and_then(|process| process.unix()).ok()?;
-                let ends: Vec<_> = all.into_iter().filter(|e| e.path.as_ref() == Some(path)).collect();
+                let names = bound::names(path, pid)?;
+                let ends: Vec<_> =
+                    all.into_iter().filter(|e| e.path.as_ref().is_some_and(|p| names.contains(p))).collect();
                 let count =
                     |of: &dyn Fn(&procfs::net::UnixNetEntry) -> bool| ends.iter().filter(|e| of(e)).count() as u64;
                 Some(Connections {
@@ -266,8 +286,12 @@ fn reached_within(processes: &[u32]) -> Vec<Endpoint> {
     let paths = ends.filter_map(|peer| unix.get(&peer)?.path.clone()).map(Endpoint::Unix);
     let all = paths.chain(tcp.into_iter().map(Endpoint::Tcp));
     // What a container has at its loopback, or at a path of its own, is another here.
-    let container = is_container(*pid);
-    all.filter(|place| !container || matches!(place, Endpoint::Tcp(address) if !address.ip().is_loopback())).collect()
+    let (network, files) = (has_other_network(*pid), has_other_files(*pid));
+    let is_here = |place: &Endpoint| match place {
+        Endpoint::Tcp(address) => !network || !address.ip().is_loopback(),
+        Endpoint::Unix(_) => !files,
+    };
+    all.filter(is_here).collect()
 }
 
 /// Has `each` see every TCP socket in a state (its number in linux/tcp_states.h).
@@ -332,165 +356,4 @@ fn waits(info: &[u8], least: Duration) -> Option<bool> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{TcpListener, TcpStream};
-    use std::os::unix::net::{UnixListener, UnixStream};
-
-    use super::*;
-
-    #[test]
-    fn a_process_tells_where_it_has_connections_to() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.sock");
-        let (tcp, unix) = (TcpListener::bind("127.0.0.1:0").unwrap(), UnixListener::bind(&path).unwrap());
-        let places = [Endpoint::Tcp(tcp.local_addr().unwrap()), Endpoint::Unix(path.clone())];
-        let mine = || reached(&[std::process::id()]);
-        assert!(places.iter().all(|place| !mine().contains(place)), "nobody is connected yet");
-        let clients = (TcpStream::connect(tcp.local_addr().unwrap()).unwrap(), UnixStream::connect(&path).unwrap());
-        let accepted = (tcp.accept().unwrap(), unix.accept().unwrap());
-        assert!(places.iter().all(|place| mine().contains(place)), "{:?}", mine());
-        let more = (UnixStream::connect(&path).unwrap(), unix.accept().unwrap());
-        let counted = held(&[std::process::id()]);
-        assert_eq!(places.clone().map(|place| counted.get(&place).copied()), [Some(1), Some(2)]);
-        drop(more);
-        drop((clients, accepted));
-        assert!(!mine().contains(&places[1]));
-    }
-
-    #[test]
-    fn whose_other_end_is_closed_is_not_connected_to_whoever_waits_elsewhere() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.sock");
-        let _listener = UnixListener::bind(&path).unwrap();
-        // Nobody accepts it, and it is not this process's.
-        let code = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(flush=True); sys.stdin.read()";
-        let mut command = std::process::Command::new("python3");
-        command.args(["-c", code]).arg(&path).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-        let mut other = command.spawn().unwrap();
-        std::io::Read::read_exact(&mut other.stdout.take().unwrap(), &mut [0]).unwrap();
-        let (mine, closed) = UnixStream::pair().unwrap();
-        drop(closed);
-        assert!(!reached(&[std::process::id()]).contains(&Endpoint::Unix(path)));
-        drop((mine, other.stdin.take()));
-        other.wait().unwrap();
-    }
-
-    #[test]
-    fn an_address_of_ones_own_stands_in_the_table_of_routes() {
-        let table = "Main:\n  +-- 0.0.0.0/0 3 0 5\n        |-- 10.9.0.0\n           /24 link UNICAST\n        |-- 10.9.0.2\n           /32 host LOCAL\n        \
-                     |-- 10.9.0.255\n           /32 link BROADCAST\n";
-        let has = |ip: [u8; 4]| has_address(table, ip.into());
-        assert!(has([10, 9, 0, 2]) && !has([10, 9, 0, 255]) && !has([10, 9, 0, 0]) && !has([10, 9, 0, 20]));
-    }
-
-    #[test]
-    fn who_listens_in_another_network_of_this_machine_is_found() {
-        if crate::isolated::possible().is_err() {
-            return genkai_tidy::noted::skipped("no namespaces can be made here");
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let ready = dir.path().join("ready");
-        let script = "ip link set lo up && ip address add 10.213.57.2/32 dev lo && exec python3 -c \"import \
-                      socket,sys,time; s=socket.socket(); s.bind(('10.213.57.2', 8099)); s.listen(3); open(sys.argv[1], 'w').close(); \
-                      time.sleep(60)\" \"$1\"";
-        let mut command = std::process::Command::new("unshare");
-        let mut other = command.args(["--net", "--", "sh", "-c", script, "sh"]).arg(&ready).spawn().unwrap();
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
-        while !ready.exists() && other.try_wait().unwrap().is_none() {
-            assert!(std::time::Instant::now() < deadline, "it does not listen");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let found = |port: u16| Endpoint::Tcp(SocketAddr::from(([10, 213, 57, 2], port))).listener();
-        let (there, not_there) = (found(8099), found(8098));
-        let is_ready = ready.exists();
-        let _ = other.kill();
-        let _ = other.wait();
-        assert!(is_ready);
-        assert_eq!((there, not_there), (Listener::Process(other.id()), Listener::Nobody));
-    }
-
-    #[test]
-    fn places_are_read_as_products_write_them() {
-        let tcp = |text: &str| Some(Endpoint::Tcp(text.parse().unwrap()));
-        assert_eq!(Endpoint::parse("10.0.0.1:80"), tcp("10.0.0.1:80"));
-        assert_eq!(Endpoint::parse("localhost:80"), tcp("127.0.0.1:80"));
-        assert_eq!(Endpoint::parse("[::1]:80"), tcp("[::1]:80"));
-        for text in ["/run/a.sock", "unix:/run/a.sock", "unix@/run/a.sock", "unix//run/a.sock"] {
-            assert_eq!(Endpoint::parse(text), Some(Endpoint::Unix("/run/a.sock".into())), "{text}");
-        }
-        for text in ["a.example:80", "127.0.0.1", "", ":80", "unix:run/a.sock"] {
-            assert_eq!(Endpoint::parse(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_unix_socket_tells_who_listens_and_who_waits() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.sock");
-        let endpoint = Endpoint::Unix(path.clone());
-        assert_eq!(endpoint.listener(), Listener::Nobody);
-        let listener = UnixListener::bind(&path).unwrap();
-        assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
-        let clients: Vec<UnixStream> = (0..3).map(|_| UnixStream::connect(&path).unwrap()).collect();
-        let accepted = listener.accept().unwrap();
-        assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 2 }));
-        drop((accepted, clients));
-    }
-
-    #[test]
-    fn a_listener_at_the_ipv6_form_of_an_address_is_found() {
-        let Ok(listener) = TcpListener::bind("[::ffff:127.57.0.4]:0") else { return };
-        let address = std::net::SocketAddr::new([127, 57, 0, 4].into(), listener.local_addr().unwrap().port());
-        let endpoint = Endpoint::Tcp(address);
-        assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
-        let client = TcpStream::connect(address).unwrap();
-        assert_eq!(endpoint.connections(), Some(Connections { accepted: 0, waiting: 1 }));
-        let accepted = listener.accept().unwrap();
-        assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 0 }));
-        drop((client, accepted));
-    }
-
-    #[test]
-    fn connections_that_wait_for_an_answer_are_told_from_those_that_are_kept() {
-        use std::io::{Read, Write};
-        let listener = TcpListener::bind("127.57.0.3:0").unwrap();
-        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        let least = Duration::from_millis(40);
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut server, _) = listener.accept().unwrap();
-        let mut byte = [0];
-        for round in 0..2 {
-            client.write_all(b"?").unwrap();
-            server.read_exact(&mut byte).unwrap();
-            assert_eq!(endpoint.asked(least), Some(1), "asked, round {round}");
-            // As long as an answer takes here.
-            std::thread::sleep(least);
-            server.write_all(b"!").unwrap();
-            client.read_exact(&mut byte).unwrap();
-            assert_eq!(endpoint.asked(least), Some(0), "answered, round {round}");
-        }
-        assert_eq!(endpoint.asked(Duration::from_millis(1)), None);
-        assert_eq!(Endpoint::Unix("/nowhere".into()).asked(least), None);
-    }
-
-    #[test]
-    fn a_socket_of_version_6_that_serves_version_4_is_found() {
-        let Ok(listener) = TcpListener::bind("[::ffff:127.57.0.3]:0") else { return };
-        let address = SocketAddr::from(([127, 57, 0, 3], listener.local_addr().unwrap().port()));
-        assert_eq!(Endpoint::Tcp(address).listener(), Listener::Process(std::process::id()));
-        assert!(listening(&[std::process::id()]).contains(&address));
-    }
-
-    #[test]
-    fn a_tcp_socket_tells_who_listens_and_who_waits() {
-        let listener = TcpListener::bind("127.57.0.2:0").unwrap();
-        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
-        assert!(listening(&[std::process::id()]).contains(&listener.local_addr().unwrap()));
-        let clients: Vec<TcpStream> =
-            (0..3).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
-        let accepted = listener.accept().unwrap();
-        assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 2 }));
-        drop((accepted, clients));
-    }
-}
+mod tests;

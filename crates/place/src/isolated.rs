@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -42,11 +43,25 @@ pub fn is_inner(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// Whether a process has another network and other files than this one, as in a container.
-pub fn is_container(pid: u32) -> bool {
-    let space = |pid: &str, kind: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
-    let other = |kind: &str| space(&pid.to_string(), kind).is_some_and(|theirs| Some(theirs) != space("self", kind));
-    ["net", "mnt"].iter().all(|kind| other(kind))
+/// Whether a process is in another network namespace than this one.
+pub fn has_other_network(pid: u32) -> bool {
+    is_apart(pid, "net")
+}
+
+/// Whether a process sees other files than this one, as in a container. A mount namespace of its own is not enough: services get one in which some
+/// folders are hidden or cannot be written, and all others are the same.
+pub fn has_other_files(pid: u32) -> bool {
+    let file = |path: PathBuf| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let same = |path: &str| {
+        let theirs = file(PathBuf::from(format!("/proc/{pid}/root{path}")));
+        theirs.is_some() && theirs == file(path.into())
+    };
+    is_apart(pid, "mnt") && !["/", "/etc"].iter().all(|path| same(path))
+}
+
+fn is_apart(pid: u32, kind: &str) -> bool {
+    let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
+    space(&pid.to_string()).is_some_and(|theirs| Some(theirs) != space("self"))
 }
 
 /// The same program as this user and group, and no more than these may.

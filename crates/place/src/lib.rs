@@ -7,6 +7,7 @@
 pub mod account;
 pub mod authority;
 pub mod began;
+pub mod bound;
 pub mod caps;
 mod diag;
 pub mod disk;
@@ -14,6 +15,7 @@ pub mod endpoint;
 pub mod footprint;
 pub mod group;
 pub mod handshake;
+mod holders;
 pub mod image;
 pub mod inside;
 pub mod isolated;

@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use crate::bound;
 use crate::diag::{self, Question, TCP_LISTEN, attribute, ends};
 use crate::netstat::Netstat;
 
@@ -84,8 +85,7 @@ pub fn queue(address: SocketAddr) -> Option<Queue> {
 /// Looks at the listeners on the Unix socket `path`: it refuses connections (EAGAIN) where its queue is full, and does not count them (unix(7)). `None`
 /// when nobody listens there or the kernel does not tell.
 pub fn at_path(path: &Path) -> Option<Queue> {
-    let all = diag::unix_listeners().ok()?;
-    let here = all.into_iter().filter(|one| one.path == path);
+    let here = bound::listeners(path).into_iter();
     here.map(|one| Queue { waiting: one.waiting, backlog: one.room, dropped: 0 }).reduce(|one, two| Queue {
         waiting: one.waiting.max(two.waiting),
         backlog: one.backlog.min(two.backlog),

@@ -12,11 +12,13 @@ pub struct Threads {
     looked: Instant,
     /// Whether the time counts in which a thread could have run but had no processor.
     waits: bool,
+    /// Whether only the first thread of each process counts.
+    main: bool,
 }
 
 impl Default for Threads {
     fn default() -> Self {
-        Threads { before: HashMap::new(), looked: Instant::now(), waits: false }
+        Threads { before: HashMap::new(), looked: Instant::now(), waits: false, main: false }
     }
 }
 
@@ -26,12 +28,19 @@ impl Threads {
         Threads { waits: true, ..Threads::default() }
     }
 
+    /// As [`Threads::default`], but of each process only its first thread.
+    pub fn main() -> Threads {
+        Threads { main: true, ..Threads::default() }
+    }
+
     /// The largest share of a core that a thread of `processes` took since the look before; none at the first look, and where the kernel
     /// keeps no account of it (`/proc/PID/task/TID/schedstat`, proc(5)).
     pub fn busiest(&mut self, processes: impl IntoIterator<Item = u32>) -> Option<f64> {
         let now = Instant::now();
         let wall = now.duration_since(self.looked).as_nanos().max(1) as f64;
-        let times: HashMap<_, _> = processes.into_iter().flat_map(|process| of(process, self.waits)).collect();
+        let times = processes.into_iter().flat_map(|process| of(process, self.waits));
+        let counts = |(process, thread): &(u32, u32)| !self.main || process == thread;
+        let times: HashMap<_, _> = times.filter(|(thread, _)| counts(thread)).collect();
         let since = |(thread, time): (&(u32, u32), &u64)| Some(time.saturating_sub(*self.before.get(thread)?));
         let most = times.iter().filter_map(since).max();
         (self.before, self.looked) = (times, now);

@@ -164,6 +164,7 @@ pub fn metric(name: &str) -> String {
         "asked_within" => "requests on accepted connections, in service or waiting for a worker",
         "unadmitted" => "connections waiting for one of those open to end",
         "threads_serving" => "threads that serve",
+        "event_loop_cpu_max" => "processor use of the busiest event loop",
         "thread_cpu_max" => "processor use of the busiest thread",
         "max_children_reached_total" => "times that more children were wanted than there may be",
         "slow_requests_total" => "requests in the slow log",

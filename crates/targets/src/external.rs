@@ -30,7 +30,7 @@ impl ExternalServer {
             probe: PortProbe::new([address]),
             tree: match Endpoint::Tcp(address).listener() {
                 Listener::Process(pid) => Some(Tree::new(pid)),
-                Listener::Hidden | Listener::Nobody => None,
+                Listener::Hidden | Listener::Nobody | Listener::Unseen | Listener::Awaited => None,
             },
         }
     }

@@ -2,6 +2,7 @@
 
 mod backend;
 mod copies;
+mod found;
 mod full;
 #[path = "../harness/mod.rs"]
 mod harness;

@@ -5,6 +5,7 @@ mod peer;
 mod second;
 mod shared;
 mod stack;
+mod who;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,20 +28,45 @@ const MOST: usize = 8;
 #[derive(Debug, Default)]
 pub struct Behind {
     peers: Vec<Peer>,
+    /// What is not looked at: a sentence each.
+    left: Vec<String>,
 }
 
 impl Behind {
     /// Whoever listens at `endpoints`, which may be nobody.
     pub fn find(endpoints: &[Endpoint], machine: &Machine, memory: u64) -> Behind {
-        let all: BTreeSet<&Endpoint> = endpoints.iter().take(MOST).collect();
+        let mut all: Vec<&Endpoint> = Vec::new();
+        for at in endpoints.iter().collect::<BTreeSet<_>>() {
+            if !all.iter().any(|other| other.is_same(at)) {
+                all.push(at);
+            }
+        }
+        let left = all.split_off(MOST.min(all.len()));
         let subject = |n: usize| if n == 0 { "backend".to_owned() } else { format!("backend{}", n + 1) };
-        let peers = all.into_iter().enumerate();
-        Behind { peers: peers.map(|(n, at)| Peer::find(at.clone(), subject(n), machine, memory)).collect() }
+        let found = |(n, at): (usize, &Endpoint)| Peer::find(at.clone(), subject(n), machine, memory);
+        let mut behind = Behind { peers: all.into_iter().enumerate().map(found).collect(), left: unwatched(&left) };
+        let passed: BTreeSet<Endpoint> = behind.peers.iter().filter_map(Peer::forwards).collect();
+        let new = passed.into_iter().filter(|at| !behind.peers.iter().any(|peer| peer.is_at(at)));
+        for at in new.collect::<Vec<_>>() {
+            behind.passed_on(at, subject(behind.peers.len()), machine, memory);
+        }
+        behind
+    }
+
+    /// Takes in whoever gets the connections that one of them passes on, where his processes are seen.
+    fn passed_on(&mut self, at: Endpoint, subject: String, machine: &Machine, memory: u64) {
+        match at.listener() {
+            Listener::Process(_) => self.peers.push(Peer::find(at, subject, machine, memory)),
+            _ => self.left.push(format!(
+                "who listens at {at}, where connections are passed on to, is not looked at: what those processes take of processors counts as other \
+                 programs', and nothing that limits them is known"
+            )),
+        }
     }
 
     /// A server that is known already: its first process, where it listens, whom samples of it are of.
     pub(crate) fn of(first: u32, at: Endpoint, subject: &str, served: Box<dyn Served>) -> Behind {
-        Behind { peers: vec![Peer::of(first, at, subject.to_owned(), served)] }
+        Behind { peers: vec![Peer::of(first, at, subject.to_owned(), served)], left: Vec::new() }
     }
 
     /// The first process of each, where it is known.
@@ -52,7 +78,9 @@ impl Behind {
     /// has that is not known itself, `only` the known ones: databases and their like.
     pub fn beyond(&mut self, places: &BTreeSet<Endpoint>, only: bool, machine: &Machine, memory: u64) {
         let new = places.iter().filter(|at| !self.peers.iter().any(|peer| peer.is_at(at)));
-        let new: Vec<&Endpoint> = new.filter(|at| is_server(at)).take(MOST).collect();
+        let mut new: Vec<&Endpoint> = new.filter(|at| is_server(at)).collect();
+        let left = new.split_off(MOST.min(new.len()));
+        self.left.extend(unwatched(&left));
         let subject = |n: usize| if n == 0 { "beyond".to_owned() } else { format!("beyond{}", n + 1) };
         let found = |(n, at): (usize, &Endpoint)| Peer::find(at.clone(), subject(n), machine, memory);
         let peers: Vec<Peer> = new.into_iter().enumerate().map(found).collect();
@@ -103,8 +131,21 @@ impl Behind {
 
     /// Who they are, and what of them cannot be seen: a sentence each.
     pub fn told(&self) -> Vec<String> {
-        self.peers.iter().map(Peer::told).collect()
+        self.peers.iter().map(Peer::told).chain(self.left.iter().cloned()).collect()
     }
+}
+
+/// That nobody looks at who listens at these places.
+fn unwatched(left: &[&Endpoint]) -> Vec<String> {
+    let all: Vec<String> = left.iter().map(ToString::to_string).collect();
+    let said = || {
+        format!(
+            "who listens at {} is not looked at, as genkai looks at {MOST} places at most: what limits those processes, and what they take of \
+             processors, is not seen",
+            all.join(", ")
+        )
+    };
+    (!all.is_empty()).then(said).into_iter().collect()
 }
 
 /// Whether somebody other than genkai listens there, and no service of the system that everybody asks.
@@ -114,7 +155,7 @@ fn is_server(at: &Endpoint) -> bool {
     match (at, at.listener()) {
         (Endpoint::Unix(path), _) if asked(path) => false,
         (_, Listener::Process(pid)) => pid != std::process::id(),
-        (_, listener) => listener == Listener::Hidden,
+        (_, listener) => matches!(listener, Listener::Hidden | Listener::Unseen),
     }
 }
 
@@ -194,6 +235,64 @@ mod tests {
         let said = gone.detail.unwrap();
         assert!(said.contains("has ended, and nobody listens at unix:"), "{said}");
         assert!(behind.is_gone() && behind.observe().states.is_empty(), "told once");
+    }
+
+    #[test]
+    fn places_beyond_those_that_are_looked_at_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths: Vec<_> = (0..=MOST).map(|n| dir.path().join(format!("{n}.sock"))).collect();
+        let all: Vec<&Path> = paths.iter().map(|path| &**path).collect();
+        let told = behind(&all).told();
+        assert_eq!(told.len(), MOST + 1);
+        let last = told.last().unwrap();
+        assert!(last.contains("8.sock is not looked at") && last.contains("8 places at most"), "{last}");
+        // Each place counts once, whatever paths lead there.
+        let server = Server::start(&paths[0]);
+        std::os::unix::fs::symlink(&paths[0], dir.path().join("link")).unwrap();
+        assert_eq!(behind(&[&paths[0], &dir.path().join("link")]).told().len(), 1);
+        server.end();
+    }
+
+    /// A published port of a container, whose listener passes connections on.
+    #[test]
+    fn who_listens_for_a_container_is_told_with_whom_he_listens_for() {
+        let Some(perl) = genkai_place::program::find("perl") else {
+            return genkai_tidy::noted::skipped("perl is not there");
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("docker-proxy");
+        std::fs::copy(perl, &program).unwrap();
+        let inner = std::net::TcpListener::bind("127.57.1.2:0").unwrap();
+        let free = std::net::TcpListener::bind("127.57.1.1:0").unwrap().local_addr().unwrap();
+        let code = "use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1); \
+                    bind($s, pack_sockaddr_in($ARGV[0], inet_aton('127.57.1.1'))) or die; listen($s, 5); sleep 600";
+        let start = |port: u16| {
+            let mut command = Command::new(&program);
+            command.args(["-e", code, &free.port().to_string()]);
+            command.args(["-container-ip", "127.57.1.2", "-container-port", &port.to_string()]);
+            let server = Server(command.spawn().unwrap());
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while std::net::TcpStream::connect(free).is_err() {
+                assert!(Instant::now() < deadline, "it does not listen");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            server
+        };
+        let machine = Machine::of(&genkai_place::machine::environment(Default::default()));
+        let find = || Behind::find(&[Endpoint::Tcp(free)], &machine, 1 << 30);
+        let port = inner.local_addr().unwrap().port();
+        let server = start(port);
+        let found = find();
+        assert!(
+            found.told()[0].contains("docker-proxy, which passes connections on to 127.57.1.2:"),
+            "{:?}",
+            found.told()
+        );
+        assert!(found.firsts().contains(&std::process::id()), "{:?}", found.told());
+        drop(inner);
+        let said = find().told().pop().unwrap();
+        assert!(said.contains("is not looked at: what those processes take"), "{said}");
+        server.end();
     }
 
     #[test]

@@ -5,25 +5,22 @@ use std::time::{Duration, Instant};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::{Environment, ServerState, State};
-use genkai_model::evidence::{LogLine, Sample, metric};
+use genkai_model::evidence::{Sample, metric};
 use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
-use genkai_place::group::{self, Own, Throttle};
-use genkai_place::isolated::is_container;
+use genkai_place::group;
 use genkai_place::listener::Watched;
 use genkai_place::memory::Memory;
 use genkai_place::observation::Observation;
-use genkai_place::threads::Threads;
-use genkai_place::usage::{OfUser, Tree, alone};
-use genkai_place::waits::Waits;
+use genkai_place::usage::alone;
 
+use super::who::{Processes, Who, trouble};
+use crate::cores;
 use crate::limits::backend::queue_full;
 use crate::limits::{SLOW, grew, log, reached, reached_of};
-use crate::product::behind::{DISK, DISK_LONGEST, DROPS, FULL, THREAD, WAITS};
-use crate::product::{Cost, ENDED, NOTICE, Served};
-use crate::upstreams::Started;
-use crate::{catalog, cores};
+use crate::product::behind::{DISK, DISK_LONGEST, DROPS, FULL, LOOP, THREAD, WAITS};
+use crate::product::{Cost, ENDED, Served};
 
 /// Periods in which the quota of its control group was used up, as a part of all; after its subject.
 const THROTTLED: &str = "throttled";
@@ -64,61 +61,6 @@ pub(super) struct Peer {
     who: Who,
 }
 
-#[derive(Debug)]
-enum Who {
-    /// Nobody listens.
-    Nobody,
-    /// Its processes are another user's: all of that user's, where it is told who that is.
-    Hidden(Option<(u32, OfUser)>),
-    /// These.
-    Known(Box<Processes>),
-}
-
-#[derive(Debug)]
-struct Processes {
-    first: u32,
-    /// As people call it.
-    name: String,
-    tree: Tree,
-    threads: Threads,
-    waits: Waits,
-    /// The systemd unit that it is of.
-    unit: Option<String>,
-    /// Whether processor time of groups that are its own is used up.
-    throttle: Throttle,
-    /// What groups that are its own allow and count.
-    group: Own,
-    /// Of these, processes that were ended for memory before anybody looked.
-    ended: u64,
-    /// The same as of the look before, and when one was ended last.
-    killed: (u64, Option<Instant>),
-    /// A product of the catalogue, or why nothing of it can be read; none: it is something else.
-    product: Option<Result<Box<dyn Served>, String>>,
-    /// The last line of trouble in its log.
-    said: Option<String>,
-    /// Since when none of its processes has been left, and whether that was told.
-    gone: Option<(Instant, bool)>,
-}
-
-impl Who {
-    /// Whoever listens at `endpoint`.
-    fn at(endpoint: &Endpoint, machine: &Machine, memory: u64) -> Who {
-        match endpoint.listener() {
-            Listener::Nobody => Who::Nobody,
-            Listener::Hidden => Who::Hidden(endpoint.owner().map(|uid| (uid, OfUser::new(uid)))),
-            Listener::Process(first) => {
-                let served = match is_container(first) {
-                    true => {
-                        Some(Err("it is in a container, whose files are others than those that genkai sees".to_owned()))
-                    }
-                    false => catalog::serves(first, endpoint, machine, memory),
-                };
-                Who::Known(Box::new(Processes::of(first, served)))
-            }
-        }
-    }
-}
-
 impl Peer {
     /// Whoever listens there.
     pub(super) fn find(endpoint: Endpoint, subject: String, machine: &Machine, memory: u64) -> Peer {
@@ -137,32 +79,18 @@ impl Peer {
 
     /// Who it is, and what cannot be seen of it.
     pub(super) fn told(&self) -> String {
-        let at = &self.endpoint;
-        match &self.who {
-            Who::Nobody => format!("nobody listens at {at} on this machine"),
-            Who::Hidden(None) => format!(
-                "the processes that listen at {at} belong to another user, so that nothing of them is seen (processor, memory, descriptors, files, \
-                 settings), and what they take of processors counts as other programs': run genkai as that user or as root"
-            ),
-            Who::Hidden(Some((uid, _))) => format!(
-                "the processes that listen at {at} belong to another user ({uid}), so that of them is seen only what all processes of that user \
-                 take of processors, which counts as theirs (not memory, descriptors, files, settings): run genkai as that user or as root"
-            ),
-            Who::Known(known) => {
-                let Processes { first, name, product, .. } = &**known;
-                let of = known.unit.iter().fold(format!("process {first}"), |of, unit| format!("{of} of {unit}"));
-                match product {
-                    None => format!("{at} is {name}, {of}"),
-                    Some(Ok(product)) => format!("{at} is {} ({of})", product.told()),
-                    Some(Err(why)) => format!("{at} is {name}, {of}, of which nothing more is known: {why}"),
-                }
-            }
-        }
+        self.who.told(&self.endpoint)
     }
 
     /// Whether it has a number of workers.
     pub(super) fn has_workers(&self) -> bool {
         matches!(&self.who, Who::Known(known) if known.is_known())
+    }
+
+    /// Where it passes connections on to, where it does nothing else.
+    pub(super) fn forwards(&self) -> Option<Endpoint> {
+        let Who::Known(known) = &self.who else { return None };
+        known.product.as_ref()?.as_ref().ok()?.forwards()
     }
 
     /// Its first process, where that is known.
@@ -173,7 +101,7 @@ impl Peer {
     /// Whether it is reached there, or its processes are.
     pub(super) fn is_at(&self, at: &Endpoint) -> bool {
         let same = |first: u32| at.listener() == Listener::Process(first);
-        self.endpoint == *at || self.first().is_some_and(same)
+        self.endpoint.is_same(at) || self.first().is_some_and(same)
     }
 
     /// Processor time that its processes have had.
@@ -412,6 +340,7 @@ impl Peer {
         note(metric::WORKER_FD_LIMIT, usage.fd_limit.map(|n| n as f64));
         note(THROTTLED, known.throttle.fraction());
         note(THREAD, known.threads.busiest(usage.processes.iter().map(|one| one.pid)));
+        note(LOOP, known.busiest_loop(&endpoint, &usage));
         let pids: Vec<u32> = usage.processes.iter().map(|one| one.pid).collect();
         let waits = known.waits.look(&pids);
         note(VOLUNTARY, waits.voluntary);
@@ -451,46 +380,4 @@ impl Peer {
         let samples = [Sample { subject, metrics }].into_iter().chain(own).collect();
         Observation { samples, logs, states: Vec::new() }
     }
-}
-
-impl Processes {
-    /// Those of which `first` is the first.
-    fn of(first: u32, product: Option<Result<Box<dyn Served>, String>>) -> Processes {
-        let known = product.as_ref().and_then(|found| Some(found.as_ref().ok()?.product().to_owned()));
-        let name = known.unwrap_or_else(|| named(first));
-        let (tree, threads, waits) = (Tree::new(first), Threads::default(), Waits::default());
-        let (unit, throttle, group) = (group::unit(first), Throttle::of_process(first), Own::of_process(first));
-        let ended = group.kills().unwrap_or(0);
-        Processes {
-            first,
-            name,
-            tree,
-            threads,
-            waits,
-            unit,
-            throttle,
-            group,
-            ended,
-            killed: (ended, None),
-            product,
-            said: None,
-            gone: None,
-        }
-    }
-
-    /// Whether it is a product of which more is known than of any process.
-    fn is_known(&self) -> bool {
-        matches!(&self.product, Some(Ok(product)) if product.is_pool())
-    }
-}
-
-/// The last line that tells of trouble.
-fn trouble(logs: &[LogLine]) -> Option<String> {
-    logs.iter().rev().find(|line| line.level != NOTICE).map(|line| line.text.clone())
-}
-
-/// What people call a process.
-fn named(pid: u32) -> String {
-    let name = Started::of(pid).name();
-    if name.is_empty() { alone(pid).map(|one| one.name).unwrap_or_default() } else { name }
 }

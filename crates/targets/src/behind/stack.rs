@@ -124,13 +124,16 @@ impl Store {
     pub fn is_asked(&self, reached: &BTreeSet<Endpoint>) -> bool {
         match self.from {
             Endpoint::Tcp(_) => reached.contains(&self.from),
-            Endpoint::Unix(_) => reached.contains(&self.to) && !reached.contains(&self.from),
+            Endpoint::Unix(_) => {
+                let is_asked = |at: &Endpoint| reached.iter().any(|place| place.is_same(at));
+                is_asked(&self.to) && !is_asked(&self.from)
+            }
         }
     }
 
     /// Whether a place is the user's or the copy's.
     pub fn is_at(&self, place: &Endpoint) -> bool {
-        [&self.from, &self.to].contains(&place)
+        [&self.from, &self.to].iter().any(|at| at.is_same(place))
     }
 }
 

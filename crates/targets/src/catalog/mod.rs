@@ -15,6 +15,7 @@ use genkai_model::explain::Explanation;
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
+use genkai_place::isolated::has_other_files;
 use genkai_place::{group, machine};
 
 use crate::error::TargetError;
@@ -118,6 +119,9 @@ pub fn serves(
     machine: &Machine,
     memory: u64,
 ) -> Option<Result<Box<dyn Served>, String>> {
+    if has_other_files(pid) {
+        return Some(Err(CONTAINED.to_owned()));
+    }
     let products = PRODUCTS.iter().filter_map(|entry| match entry.role {
         Role::Behind(Some((serves, _))) => Some(serves),
         _ => None,
@@ -136,11 +140,15 @@ pub fn twin(pid: u32, endpoint: &Endpoint, dir: &Path, applications: bool) -> Op
     products.chain(upstreams::TWINS.iter().copied()).find_map(|twin| twin(pid, endpoint, dir, applications))
 }
 
+/// Why no file of this machine tells anything of a process.
+const CONTAINED: &str = "it sees other files than those that genkai sees, as in a container";
+
 /// Process `pid` as the first of a product that can be put under test itself: the product, and the configuration that it was started with, or
 /// why that is not known. None: it is no one of them.
 pub fn standing(pid: u32) -> Option<(&'static Entry, Result<PathBuf, String>)> {
     let all = PRODUCTS.iter().filter_map(|entry| Some((*entry, entry.proxy()?.started?)));
-    all.into_iter().find_map(|(entry, started)| Some((entry, started(pid)?)))
+    let main = |main| if has_other_files(pid) { Err(CONTAINED.to_owned()) } else { main };
+    all.into_iter().find_map(|(entry, started)| Some((entry, main(started(pid)?))))
 }
 
 /// How the listener of the product called `name` is made to offer HTTP/2, for people; none: genkai makes no such load on it.

@@ -2,14 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use genkai_place::isolated::has_other_files;
+
 use crate::upstreams::Started;
 
 /// Flags by which products are told where their configuration is.
 const FLAGS: [&str; 3] = ["-c", "-f", "--config"];
 
 /// Whether process `pid` is the product called `name`, started with the configuration `file`: its command line names it, or names none where the
-/// file is the one of its package (`/etc/NAME/NAME.conf`).
+/// file is the one of its package (`/etc/NAME/NAME.conf`). Of one that sees other files, as in a container, the same path is another's.
 pub fn runs(pid: u32, name: &str, file: &Path) -> bool {
+    if has_other_files(pid) {
+        return false;
+    }
     let known = || matches!(super::standing(pid), Some((entry, Ok(of))) if entry.name == name && same(&of, file));
     let started = Started::of(pid);
     started.program.starts_with(name) && is_named(&started, file) || known()

@@ -136,7 +136,7 @@ fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Start
     strays.watch(child.pid(), Some(site.address), Some(&site.log));
     let own = |first| match Endpoint::Tcp(site.address).listener() {
         Listener::Process(pid) => processes(first, &strays).contains(&pid),
-        Listener::Nobody | Listener::Hidden => false,
+        Listener::Nobody | Listener::Hidden | Listener::Unseen | Listener::Awaited => false,
     };
     wait(site, within, &mut child, &strays, own)
         .map_err(|(error, waited)| told(secrets::without(error, &site.secrets), waited, &child, &strays))?;

@@ -92,7 +92,9 @@ fn of_way(route: &Route<'_>, way: &Way<'_>, request: &Request) -> Vec<OwnAnswer>
 /// `return`, `rewrite`, `internal`, a location's slash.
 fn answered(route: &Route<'_>, way: &Way<'_>, found: &Found<'_>, status: u16) -> OwnAnswer {
     let (statuses, page) = paged(route, &way.handler, status);
-    let paged = page.filter(|_| found.args().len() < 2 && status >= 300);
+    // `return` with a text is not paged.
+    let plain = found.args().len() < 2 || found.directive.is("try_files");
+    let paged = page.filter(|_| plain && status >= 300);
     let statuses = if paged.is_some() { statuses } else { vec![status] };
     let when = paged.map_or_else(
         || "every such request".to_owned(),
@@ -233,13 +235,13 @@ fn files<'a>(route: &Route<'a>, way: &Way<'a>) -> (Vec<OwnAnswer>, Option<Found<
         let (statuses, page) = paged(route, &way.handler, code);
         let by = page.as_ref().map(|page| format!(", and `{}` ({}) says with what", page.written(), page.place()));
         let when = "no file that it names is there".to_owned() + &by.unwrap_or_default();
-        return (vec![OwnAnswer { certain: !passes, when, ..of(found, &statuses) }], page);
+        return (vec![OwnAnswer { certain: !passes && !way.guessed, when, ..of(found, &statuses) }], page);
     }
     let itself = ITSELF.iter().any(|name| inside.iter().any(|found| found.directive.is(name)));
     let root = ["alias", "root"].into_iter().find_map(|name| route.inherited_at(&way.handler, name).pop());
     let root = root.filter(|_| !passes && !itself && tried.is_none());
     let when = "there is no such file, or it may not be read".to_owned();
-    (root.map(|found| OwnAnswer { certain: true, when, ..of(&found, &[403, 404]) }).into_iter().collect(), None)
+    (root.map(|found| OwnAnswer { certain: !way.guessed, when, ..of(&found, &[403, 404]) }).into_iter().collect(), None)
 }
 
 /// `error_page CODE =NEW`, by which what stands behind is told as something else; without the one that is `told` of already.

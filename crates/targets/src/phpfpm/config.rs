@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use genkai_place::bound::is_same;
 use genkai_place::endpoint::Endpoint;
 
 use crate::files::entry::{Entries, Entry, Line, Syntax};
@@ -147,7 +148,7 @@ fn listens(config: &Entries, name: &str, endpoint: &Endpoint) -> bool {
     let Some(entry) = config.value_in(name, "listen") else { return false };
     let listen = entry.value().replace("$pool", name);
     match endpoint {
-        Endpoint::Unix(path) => Path::new(&listen) == path,
+        Endpoint::Unix(path) => is_same(Path::new(&listen), path),
         Endpoint::Tcp(address) => {
             let port = |text: &str| text.parse() == Ok(address.port());
             match listen.rsplit_once(':') {
@@ -207,6 +208,30 @@ mod tests {
             assert_eq!(value(section, key).as_deref(), Some(expected), "{section} {key}");
         }
         assert_eq!(pools(&config), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_pool_of_a_socket_is_found_by_every_path_that_leads_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::create_dir(root.join("run")).unwrap();
+        std::os::unix::fs::symlink(root.join("run"), root.join("var-run")).unwrap();
+        std::os::unix::fs::symlink(root.join("run/8.2.sock"), root.join("run/php.sock")).unwrap();
+        std::fs::write(root.join("run/8.2.sock"), "").unwrap();
+        for (listen, asked) in [
+            ("run/8.2.sock", "var-run/8.2.sock"),
+            ("run/8.2.sock", "run/php.sock"),
+            ("var-run/8.2.sock", "run/8.2.sock"),
+        ] {
+            let text = format!("[other]\nlisten = {0}/run/other.sock\n[www]\nlisten = {0}/{listen}\n", root.display());
+            let config = Entries::of_text(Path::new("/p.conf"), text.into_bytes(), &Ini).unwrap();
+            assert_eq!(
+                pool_at(&config, &Endpoint::Unix(root.join(asked))).as_deref(),
+                Some("www"),
+                "{listen} by {asked}"
+            );
+            assert_eq!(pool_at(&config, &Endpoint::Unix(root.join("run/gone.sock"))), None);
+        }
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub(crate) const NOTICE: &str = "notice";
 pub(crate) mod behind {
     /// The busiest thread of all its processes, as a share of a core.
     pub(crate) const THREAD: &str = "thread_cpu_max";
+    /// The busiest of the main threads of those processes that serve, as a share of a core, where each has an event loop there.
+    pub(crate) const LOOP: &str = "event_loop_cpu_max";
     /// Connections that its accept queue had no room for, cumulative.
     pub(crate) const DROPS: &str = "listen_drops_total";
     /// A thread that never waits has as much of a core, or more.
@@ -99,6 +101,16 @@ pub trait Served: Debug + Send {
 
     /// Connections that it may have at once, of which one more is refused, whoever asks for it; none: it has no such number, or it is not known.
     fn sessions(&self) -> Option<u64> {
+        None
+    }
+
+    /// Where it passes connections on to, where it does nothing else; none of a server.
+    fn forwards(&self) -> Option<Endpoint> {
+        None
+    }
+
+    /// Of its processes (`usage`) those that serve at `at` in an event loop of their main thread; none: it has no such loops, or they are not known.
+    fn loops(&self, _at: &Endpoint, _usage: &Usage) -> Option<Vec<u32>> {
         None
     }
 

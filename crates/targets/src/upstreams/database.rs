@@ -105,12 +105,13 @@ impl Served for Database {
     }
 
     fn told(&self) -> String {
-        if !self.known.parts.iter().any(|part| part.caps == Caps::Sessions) {
+        let Some(part) = self.known.parts.iter().find(|part| part.caps == Caps::Sessions) else {
             return self.known.told();
-        }
+        };
+        let made = if part.made.is_empty() { String::new() } else { format!("; {}", part.made) };
         // Of an application nobody knows where it reads that.
         format!(
-            "{}; it is not tried on a copy, as whoever asks it is led to it by a configuration of its own",
+            "{}{made}; it is not tried on a copy, as whoever asks it is led to it by a configuration of its own",
             self.known.told()
         )
     }
@@ -118,6 +119,10 @@ impl Served for Database {
     fn sessions(&self) -> Option<u64> {
         let most = self.known.parts.iter().find(|part| part.caps == Caps::Sessions);
         most.map(|part| part.held.value)
+    }
+
+    fn loops(&self, at: &Endpoint, usage: &Usage) -> Option<Vec<u32>> {
+        self.known.loops(at, usage)
     }
 
     fn limits(&self, subject: &str) -> Vec<Limit> {

@@ -58,9 +58,9 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         "gevent" | "eventlet" | "geventworker" | "eventletworker" => {
             let each = given.number(&CONNECTIONS)?;
             let at_once = connections(&workers, each);
-            (vec![part("workers", workers.clone(), Caps::Loops, String::new()), at_once], true)
+            (vec![part("workers", workers.clone(), Caps::Loops(None), String::new()), at_once], true)
         }
-        _ => (vec![part("workers", workers.clone(), Caps::Loops, String::new())], true),
+        _ => (vec![part("workers", workers.clone(), Caps::Loops(None), String::new())], true),
     };
     let mut parts = own;
     parts.push(part("backlog", backlog, Caps::Queue, String::new()));

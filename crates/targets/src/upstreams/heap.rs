@@ -154,6 +154,10 @@ impl Served for Managed {
         format!("{}, {setting} {}{place}{unseen}", self.known.told(), held.written)
     }
 
+    fn loops(&self, at: &Endpoint, usage: &Usage) -> Option<Vec<u32>> {
+        self.known.loops(at, usage)
+    }
+
     fn limits(&self, subject: &str) -> Vec<Limit> {
         self.known.limits(subject).into_iter().chain(self.limit(subject)).collect()
     }

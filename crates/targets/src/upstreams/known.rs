@@ -9,6 +9,7 @@ use genkai_model::limit::{Law, Limit, Origin, Signature, Strength, Symptom};
 use genkai_place::endpoint::Endpoint;
 use genkai_place::usage::Usage;
 
+use super::Started;
 use crate::limits::backend::queue_full;
 use crate::limits::closed::closed;
 use crate::limits::{SLOW, connections, counted, grew, log, reached};
@@ -84,8 +85,9 @@ pub(crate) enum Caps {
     Sessions,
     /// Connections of its own to a database for one user and database; who finds none free waits.
     Pool,
-    /// Event loops, each of which computes on one core.
-    Loops,
+    /// Event loops, one in the main thread of each process that serves, which computes on one core. Who has this variable serves, where any has
+    /// it: sockets may be another's, who hands connections on.
+    Loops(Option<&'static str>),
     /// Requests that may wait while so many are worked on, by the setting of this name; the connection of a further one is closed. Where it is
     /// in force only in versions from some on, which these are: whether it is then shows in what the server says, not in how many there are.
     Waiting { after: (&'static str, u64), since: Option<&'static str> },
@@ -136,12 +138,12 @@ impl Known {
                 symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
                 ..named
             },
-            Caps::Loops => Limit {
+            Caps::Loops(_) => Limit {
                 caps: "one of its event loops has a core for itself all the time: what it computes for each request is the limit; more \
                        processes share it"
                     .to_owned(),
                 formula: self.loops(held.value),
-                signatures: vec![reached(&metric(behind::THREAD), behind::FULL, Strength::Supports)],
+                signatures: vec![reached(&metric(behind::LOOP), behind::FULL, Strength::Supports)],
                 symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
                 ..named
             },
@@ -210,7 +212,7 @@ impl Known {
 
     /// Connections with which one of its processes begins to refuse.
     fn refused(&self, part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
-        let (n, processes) = (part.held.value, self.parts.iter().find(|part| part.caps == Caps::Loops));
+        let (n, processes) = (part.held.value, self.parts.iter().find(|part| matches!(part.caps, Caps::Loops(_))));
         // Which of several processes has which connection is not seen.
         let one = processes.is_none_or(|processes| processes.held.value <= 1);
         let strength = if one { Strength::Supports } else { Strength::Consistent };
@@ -337,6 +339,15 @@ impl Served for Known {
         };
         let parts: Vec<String> = self.parts.iter().filter_map(of).collect();
         format!("{}, {}", self.told, parts.join(", "))
+    }
+
+    fn loops(&self, at: &Endpoint, usage: &Usage) -> Option<Vec<u32>> {
+        let variable =
+            self.parts.iter().find_map(|part| if let Caps::Loops(of) = part.caps { Some(of) } else { None })?;
+        let all = || usage.processes.iter().map(|one| one.pid);
+        let has = |pid: &u32| variable.is_some_and(|name| Started::of(*pid).variable(name).is_some());
+        let workers: Vec<u32> = all().filter(has).collect();
+        if workers.is_empty() { at.holders(all()) } else { Some(workers) }
     }
 
     fn limits(&self, subject: &str) -> Vec<Limit> {

@@ -22,6 +22,8 @@ const DEFAULT: u64 = 151;
 const RANGE: (u64, u64) = (10, 100_000);
 /// What it says where it refuses one more, with log_warnings 2 or more, as by default (MariaDB sql/sql_connect.cc, sql/sql_class.cc).
 const REFUSED: &[&str] = &["user: 'unauthenticated' host: 'connecting host' (Too many connections)"];
+/// What its number of connections is: another may be in force since, which only one who may ask it is told.
+const BEGAN: &str = "that is as it was started: what SET GLOBAL or SET PERSIST made of it is not seen";
 /// Groups of option files that a server reads, those with a version in their name left out.
 const GROUPS: [&str; 4] = ["mysqld", "server", "mariadb", "mariadbd"];
 /// Where they look when nothing else is said.
@@ -43,7 +45,8 @@ fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, 
     let written = written(started)?;
     let range = if product == "MariaDB" { RANGE.0 } else { 1 };
     let value = written.value.clamp(range, RANGE.1);
-    let made = if value == written.value { String::new() } else { format!("{product} takes {value} instead") };
+    let made = if value == written.value { String::new() } else { format!("{product} takes {value} instead; ") };
+    let made = made + BEGAN;
     let held = SourcedValue { value, ..written };
     Ok(Known {
         product,
@@ -194,7 +197,7 @@ mod tests {
         let at = Endpoint::parse("127.0.0.1:3306").unwrap();
         let known = |product| of(&Started::of_line("x --no-defaults --max_connections=3"), product, &at).unwrap();
         let part = known("MariaDB").parts.remove(0);
-        assert_eq!((part.held.value, part.made.as_str()), (10, "MariaDB takes 10 instead"));
+        assert_eq!((part.held.value, part.made.as_str()), (10, &*format!("MariaDB takes 10 instead; {BEGAN}")));
         assert_eq!(known("MySQL").parts[0].held.value, 3);
     }
 }

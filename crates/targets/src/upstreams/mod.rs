@@ -3,6 +3,7 @@
 //! time from the same files.
 
 mod database;
+mod forwarder;
 mod gunicorn;
 mod heap;
 mod known;
@@ -32,6 +33,7 @@ pub(crate) const ALL: &[ServesFn] = &[
     mariadb::serves,
     postgresql::serves,
     pgbouncer::serves,
+    forwarder::serves,
 ];
 
 /// Those of which genkai can run one a second time.

@@ -48,7 +48,8 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
         Err(why) => return Some(Err(why)),
     };
     let source = "nodejs.org/learn: the event loop; nodejs.org/api/cluster.html";
-    let part = Part { setting: "event loop", held: loops, caps: Caps::Loops, made: String::new(), source };
+    let part =
+        Part { setting: "event loop", held: loops, caps: Caps::Loops(Some(OF_CLUSTER)), made: String::new(), source };
     let script = started.words.iter().skip(1).find(|word| !word.starts_with('-'));
     let script = script.filter(|word| word.len() < 80 && !word.contains(char::is_whitespace));
     let told = format!("Node.js{}", script.map(|s| format!(" ({s})")).unwrap_or_default());

@@ -45,7 +45,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         workers = held.ok_or(format!("WEB_CONCURRENCY is `{n}`"))?;
     }
     let part = |setting, held, caps| Part { setting, held, caps, made: String::new(), source: SOURCE };
-    let mut parts = vec![part("workers", workers, Caps::Loops)];
+    let mut parts = vec![part("workers", workers, Caps::Loops(None))];
     if started.value(&["--limit-concurrency"]).is_some() {
         parts.push(part("limit-concurrency", given("--limit-concurrency", 0)?, Caps::Refused));
     }

@@ -41,6 +41,8 @@ pub struct Way<'a> {
     paged: bool,
     /// Whether `return` has given a text to its status.
     text: bool,
+    /// Whether a file was taken to be there for which nobody could look.
+    pub guessed: bool,
     /// The directive by which nginx answered itself first, with the status that it gave; an `error_page` may have led on from there.
     pub by: Option<(Found<'a>, u16)>,
 }
@@ -50,8 +52,8 @@ impl<'a> Way<'a> {
     pub(super) fn at(chain: Vec<Found<'a>>, variables: Variables<'a>) -> Way<'a> {
         let looked = vec![Stage { chain: chain.clone(), variables: variables.clone(), paged: false }];
         let (entry, handler) = (chain.clone(), chain);
-        let (status, lost, paged, text, by) = (None, None, false, false, None);
-        Way { entry, looked, handler, status, lost, variables, paged, text, by }
+        let (status, lost, paged, text, guessed, by) = (None, None, false, false, false, None);
+        Way { entry, looked, handler, status, lost, variables, paged, text, guessed, by }
     }
 
     /// The `*_pass` that answers; none for files and `return`. That of a location holds in its `if`.
@@ -105,13 +107,13 @@ fn pass<'a>(chain: &[Found<'a>]) -> Option<Pass<'a>> {
 
 /// Decides what the configuration does not: as given, else no. What it was asked is kept.
 #[derive(Default)]
-struct Oracle {
+pub(super) struct Oracle {
     given: Vec<bool>,
     asked: Vec<(bool, String)>,
 }
 
 impl Oracle {
-    fn ask(&mut self, what: String) -> bool {
+    pub(super) fn ask(&mut self, what: String) -> bool {
         let answer = self.given.get(self.asked.len()).copied().unwrap_or(false);
         self.asked.push((answer, what));
         answer
@@ -142,7 +144,7 @@ pub(super) fn ways<'a>(variables: &Variables<'a>, internal: bool) -> (Vec<Way<'a
 }
 
 /// What comes next.
-enum Next<'a> {
+pub(super) enum Next<'a> {
     /// The server's own rewriting, then the location of the path.
     Server,
     /// The location of the path.
@@ -167,28 +169,30 @@ enum Rewritten<'a> {
     Lost(String),
 }
 
-struct Walk<'a, 'o> {
-    variables: Variables<'a>,
-    oracle: &'o mut Oracle,
+pub(super) struct Walk<'a, 'o> {
+    pub(super) variables: Variables<'a>,
+    pub(super) oracle: &'o mut Oracle,
     entry: Option<Vec<Found<'a>>>,
     looked: Vec<Stage<'a>>,
-    chain: Vec<Found<'a>>,
+    pub(super) chain: Vec<Found<'a>>,
     /// Whether the path was given by nginx itself, so that `internal` lets it in.
     internal: bool,
-    paged: bool,
+    pub(super) paged: bool,
     /// Whether the rewriting of a block has changed the path.
     changed: bool,
     /// Changes of location so far.
     changes: usize,
     text: bool,
+    /// Whether a file was taken to be there for which nobody could look.
+    pub(super) guessed: bool,
     by: Option<(Found<'a>, u16)>,
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
     fn new(variables: Variables<'a>, oracle: &'o mut Oracle, internal: bool) -> Self {
         let (entry, looked, chain) = (None, Vec::new(), Vec::new());
-        let (paged, changed, changes, text, by) = (false, false, 0, false, None);
-        Walk { variables, oracle, entry, looked, chain, internal, paged, changed, changes, text, by }
+        let (paged, changed, changes, text, guessed, by) = (false, false, 0, false, false, None);
+        Walk { variables, oracle, entry, looked, chain, internal, paged, changed, changes, text, guessed, by }
     }
 
     fn run(mut self, mut next: Next<'a>) -> Way<'a> {
@@ -211,6 +215,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             variables: self.variables,
             paged: self.paged,
             text: self.text,
+            guessed: self.guessed,
             by: self.by,
         }
     }
@@ -283,24 +288,8 @@ impl<'a, 'o> Walk<'a, 'o> {
         }
     }
 
-    /// Where the last argument of `try_files` leads a request for which no file is found. None: a file is found, which is taken so where
-    /// there would be a status else, and where that argument has led here already.
-    fn tried(&mut self, tried: &Found<'a>) -> Option<Next<'a>> {
-        let args = tried.args();
-        let (last, files) = args.split_last()?;
-        let Some(code) = last.strip_prefix('=') else {
-            let is = |text: &str| self.variables.is_path(text);
-            let there = files.iter().any(|file| is(file)) && is(last.split('?').next().unwrap_or(last));
-            return (!there).then(|| self.inner(last, &tried.place()));
-        };
-        let status = code.parse().ok()?;
-        error_page(&self.chain, &self.variables.server, status).filter(|_| !self.paged)?;
-        let missing = self.oracle.ask(format!("whether the file is there, which try_files at {} asks", tried.place()));
-        missing.then(|| self.answered(status, true, tried))
-    }
-
     /// An internal redirect: to a named location, or another path.
-    fn inner(&mut self, to: &str, place: &str) -> Next<'a> {
+    pub(super) fn inner(&mut self, to: &str, place: &str) -> Next<'a> {
         self.internal = true;
         self.changes += 1;
         if to.starts_with('@') {
@@ -316,21 +305,6 @@ impl<'a, 'o> Walk<'a, 'o> {
         let (uri, args) = path.split_once('?').unwrap_or((path, ""));
         (self.variables.uri, self.variables.args) = (Some(uri.to_owned()), Some(args.to_owned()));
         Next::Server
-    }
-
-    /// The index file of a folder, which is taken to be there.
-    fn index(&mut self) -> Option<Next<'a>> {
-        let path = self.variables.uri.clone().filter(|path| path.ends_with('/'))?;
-        let server = self.variables.server.clone();
-        let scopes = self.chain.iter().rev().cloned().chain([server.clone()]).chain(server.parent());
-        let mut found = scopes.map(|block| block.inside().into_iter().rfind(|f| f.directive.is("index")));
-        let found = found.find_map(|found| found)?;
-        let file = found.arg(0)?;
-        let to = if file.starts_with('/') { file } else { format!("{path}{file}") };
-        let args = self.variables.args.clone();
-        let next = self.inner(&to, &found.place());
-        self.variables.args = args;
-        Some(next)
     }
 
     /// A file that nginx has to serve. Where it is not there another location may answer instead.
@@ -362,7 +336,7 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     /// A status that nginx makes itself; an `error_page` may send the request on.
-    fn answered(&mut self, status: u16, may: bool, by: &Found<'a>) -> Next<'a> {
+    pub(super) fn answered(&mut self, status: u16, may: bool, by: &Found<'a>) -> Next<'a> {
         self.by.get_or_insert_with(|| (by.clone(), status));
         let page = error_page(&self.chain, &self.variables.server, status);
         match page.filter(|_| may && !self.paged) {

@@ -59,6 +59,7 @@ pub(super) fn printed(main: &Path, files: BTreeMap<PathBuf, Vec<u8>>, prefix: &P
 fn whole(source: Source, path: PathBuf, prefix: &Path) -> Result<Config, ConfigError> {
     let text = source.bytes(&path).map_err(ConfigError::read(&path))?;
     let conf_prefix = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let here = matches!(source, Source::Disk);
     let mut reader =
         Reader { source, files: Vec::new(), includes: Includes::new(), conf_prefix, inclusions: 0, stack: Vec::new() };
     let id = reader.add(path, text)?;
@@ -68,6 +69,7 @@ fn whole(source: Source, path: PathBuf, prefix: &Path) -> Result<Config, ConfigE
         includes: reader.includes,
         prefix: prefix.to_owned(),
         conf_prefix: reader.conf_prefix,
+        here,
     })
 }
 

@@ -5,6 +5,7 @@
 
 mod aside;
 mod astray;
+mod documents;
 mod edit;
 mod error_page;
 mod flow;
@@ -69,6 +70,8 @@ pub struct Config {
     includes: Includes,
     prefix: PathBuf,
     conf_prefix: PathBuf,
+    /// Whether files that it names are this machine's.
+    here: bool,
 }
 
 impl Config {
@@ -96,7 +99,7 @@ impl Config {
     pub fn of_text(path: &Path, text: Vec<u8>, prefix: &Path) -> Result<Config, ConfigError> {
         let file = File::parse(path.to_owned(), path.to_owned(), text)?;
         let conf_prefix = path.parent().unwrap_or(Path::new("")).to_owned();
-        Ok(Config { files: vec![file], includes: Includes::new(), prefix: prefix.to_owned(), conf_prefix })
+        Ok(Config { files: vec![file], includes: Includes::new(), prefix: prefix.to_owned(), conf_prefix, here: true })
     }
 
     /// All files, the main one first, then in the order they were met.

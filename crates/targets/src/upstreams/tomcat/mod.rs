@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use genkai_model::limit::Origin;
+use genkai_place::bound::is_same;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use roxmltree::{Document, Node};
@@ -49,6 +50,8 @@ const OF_CONNECTORS: &str = "of a connector: from Tomcat 9.0.90, 10.1.25 and 11.
 const EXECUTOR: &str = "tomcat.apache.org/tomcat-10.1-doc/config/executor.html; TaskQueue.java: offer; AbstractEndpoint.java: processSocket";
 
 const SOURCE: &str = "tomcat.apache.org/tomcat-10.1-doc/config/http.html; AbstractEndpoint.java";
+/// The executor that is a pool of threads, as by default.
+const POOL: &str = "org.apache.catalina.core.StandardThreadExecutor";
 /// Longest name of a thread (proc(5), `comm`).
 const NAME: usize = 15;
 /// Threads of a connector that serve no request: its acceptor and its poller.
@@ -96,7 +99,9 @@ fn logs(base: &Path) -> Vec<PathBuf> {
 fn connector<'d>(document: &'d Document<'d>, at: &Endpoint) -> Option<Node<'d, 'd>> {
     let here = |node: &Node<'_, '_>| match at {
         Endpoint::Tcp(address) => node.attribute("port").and_then(|text| text.parse().ok()) == Some(address.port()),
-        Endpoint::Unix(socket) => node.attribute("unixDomainSocketPath").is_some_and(|text| Path::new(text) == socket),
+        Endpoint::Unix(socket) => {
+            node.attribute("unixDomainSocketPath").is_some_and(|text| is_same(Path::new(text), socket))
+        }
     };
     connectors(document).find(here)
 }
@@ -111,35 +116,48 @@ fn executor<'d>(document: &'d Document<'d>, connector: Node<'d, 'd>) -> Option<N
     document.descendants().find(|node| node.has_tag_name("Executor") && node.attribute("name") == Some(name))
 }
 
+/// Whether requests are worked on by a pool of threads, of which `maxThreads` is the size: not where each has a virtual thread of its own
+/// (AbstractEndpoint.java: createExecutor; StandardVirtualThreadExecutor.java), nor is it known of an executor of another class, or of a property.
+fn is_pool(connector: Node<'_, '_>, executor: Option<Node<'_, '_>>) -> bool {
+    match executor {
+        Some(executor) => executor.attribute("className").is_none_or(|class| class == POOL),
+        None => connector
+            .attribute("useVirtualThreads")
+            .is_none_or(|is| !is.eq_ignore_ascii_case("true") && !is.contains("${")),
+    }
+}
+
 /// What serves at `at`, by the text of the file `path`, under a kernel with this `net.core.somaxconn`.
 fn of(path: &Path, text: &str, at: &Endpoint, somaxconn: u32) -> Result<Known, String> {
     let document = Document::parse(text).map_err(|e| format!("{}: {e}", path.display()))?;
     let connector = connector(&document, at).ok_or_else(|| format!("{} has no connector there", path.display()))?;
     let executor = executor(&document, connector);
     let attributes = Attributes { path, document: &document };
-    let threads = attributes.number(executor.unwrap_or(connector), THREADS)?;
     let connections = attributes.number(connector, CONNECTIONS)?;
     let accepts = attributes.number(connector, ACCEPTS)?;
-    let queue = Some(executor.unwrap_or(connector)).filter(|of| of.has_attribute(QUEUE.0));
-    let queue = queue.map(|of| attributes.number(of, QUEUE)).transpose()?;
-    // Which version it is, is not known.
-    let since = executor.is_none().then_some(OF_CONNECTORS);
     let part = |setting, held, caps| Part { setting, held, caps, made: String::new(), source: SOURCE };
-    let waits = connections.value.saturating_sub(threads.value).saturating_add(accepts.value);
-    let waits = queue.as_ref().filter(|_| since.is_none()).map_or(waits, |queue| waits.min(queue.value));
-    let after = (THREADS.0, threads.value);
-    let queue = queue.map(|held| Part { source: EXECUTOR, ..part(QUEUE.0, held, Caps::Waiting { after, since }) });
-    let own = [
-        part(THREADS.0, threads, Caps::Requests(Some(waits))),
-        part(CONNECTIONS.0, connections.clone(), Caps::Connections),
-        part(ACCEPTS.0, accepts, Caps::QueueAfter { open: (CONNECTIONS.0, connections.value), somaxconn }),
+    let pool = is_pool(connector, executor);
+    let mut own = match pool {
+        true => threads(&attributes, connector, executor, &connections, &accepts)?.into_iter(),
+        false => Vec::new().into_iter(),
+    };
+    let first = own.next();
+    let unknown = if pool {
+        ""
+    } else {
+        ", of which no maxThreads is known to be in force (virtual threads, or an executor of another class)"
+    };
+    let open = (CONNECTIONS.0, connections.value);
+    let any = [
+        part(CONNECTIONS.0, connections, Caps::Connections),
+        part(ACCEPTS.0, accepts, Caps::QueueAfter { open, somaxconn }),
     ];
     Ok(Known {
         product: PRODUCT,
-        told: format!("Tomcat ({})", attributes.place(connector)),
-        parts: own.into_iter().chain(queue).collect(),
+        told: format!("Tomcat ({}){unknown}", attributes.place(connector)),
+        parts: first.into_iter().chain(any).chain(own).collect(),
         keeps: true,
-        threads: names(connector, executor, connectors(&document).count()),
+        threads: names(connector, executor, connectors(&document).count()).filter(|_| pool),
         socket: at.socket(),
         cost: None,
         says: SAYS,
@@ -149,6 +167,28 @@ fn of(path: &Path, text: &str, at: &Endpoint, somaxconn: u32) -> Result<Known, S
             Endpoint::Unix(_) => None,
         },
     })
+}
+
+/// Its threads, and the requests that may wait for one: of its executor, where it has one.
+fn threads(
+    attributes: &Attributes<'_>,
+    connector: Node<'_, '_>,
+    executor: Option<Node<'_, '_>>,
+    connections: &SourcedValue<u64>,
+    accepts: &SourcedValue<u64>,
+) -> Result<Vec<Part>, String> {
+    let owner = executor.unwrap_or(connector);
+    let threads = attributes.number(owner, THREADS)?;
+    let queue = Some(owner).filter(|of| of.has_attribute(QUEUE.0));
+    let queue = queue.map(|of| attributes.number(of, QUEUE)).transpose()?;
+    // Which version it is, is not known.
+    let since = executor.is_none().then_some(OF_CONNECTORS);
+    let part = |setting, held, caps, source| Part { setting, held, caps, made: String::new(), source };
+    let waits = connections.value.saturating_sub(threads.value).saturating_add(accepts.value);
+    let waits = queue.as_ref().filter(|_| since.is_none()).map_or(waits, |queue| waits.min(queue.value));
+    let after = (THREADS.0, threads.value);
+    let queue = queue.map(|held| part(QUEUE.0, held, Caps::Waiting { after, since }, EXECUTOR));
+    Ok([part(THREADS.0, threads, Caps::Requests(Some(waits)), SOURCE)].into_iter().chain(queue).collect())
 }
 
 /// How the threads that serve are called, and how many so called do not. None where those of several connectors cannot be told apart.
@@ -216,6 +256,26 @@ mod tests {
         assert_eq!(second.parts.len(), 3, "as many may wait as come");
         assert!(known(8082).unwrap_err().contains("maxThreads is `${t}`"));
         assert!(known(9).unwrap_err().ends_with("has no connector there"));
+    }
+
+    #[test]
+    fn with_virtual_threads_there_is_no_most_of_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.xml");
+        let text = "<Server><Executor name='v' className='org.apache.catalina.core.StandardVirtualThreadExecutor' maxThreads='7'/>\n\
+                    <Executor name='p' className='org.apache.catalina.core.StandardThreadExecutor' maxThreads='8'/>\n\
+                    <Connector port='80' useVirtualThreads='true' maxThreads='5' maxQueueSize='9'/>\n<Connector port='81' executor='v'/>\n\
+                    <Connector port='82' executor='p' useVirtualThreads='true'/>\n<Connector port='83' useVirtualThreads='false'/>\n\
+                    </Server>";
+        let known = |port: u16| of(&path, text, &Endpoint::parse(&format!("127.0.0.1:{port}")).unwrap(), 4096).unwrap();
+        let settings = |port: u16| known(port).parts.iter().map(|part| part.setting).collect::<Vec<_>>();
+        for port in [80, 81] {
+            assert_eq!((settings(port), known(port).threads), (vec!["maxConnections", "acceptCount"], None), "{port}");
+            assert!(known(port).told().contains("no maxThreads is known"), "{}", known(port).told());
+        }
+        for port in [82, 83] {
+            assert_eq!(settings(port), ["maxThreads", "maxConnections", "acceptCount"], "{port}");
+        }
     }
 
     #[test]

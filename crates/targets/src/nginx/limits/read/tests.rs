@@ -103,7 +103,7 @@ fn more_descriptors_than_may_be_had_are_not_had() {
 
 #[test]
 fn what_answers_decides_what_a_client_costs() {
-    let text = "events {}\nhttp { server { listen 80; root /srv; location /app { fastcgi_pass unix:/run/php.sock; }\n\
+    let text = "events {}\nhttp { server { listen 80; root /nowhere; location /app { fastcgi_pass unix:/run/php.sock; }\n\
         location = /ok { return 200 ok; } location / { try_files $uri @app; } location @app { proxy_pass http://127.0.0.1:9; } } }\n";
     let serving = |path| facts_of(text, path).serving;
     assert_eq!(
@@ -111,14 +111,15 @@ fn what_answers_decides_what_a_client_costs() {
         (Serving::Upstream, Serving::Nothing, Serving::Upstream)
     );
     assert!(facts_of(text, "/app/").upstream.unwrap().addresses.is_empty(), "a Unix socket has no ports");
-    let files = "events {}\nhttp { server { listen 80; root /srv; } }\n";
+    let files = "events {}\nhttp { server { listen 80; root /nowhere; } }\n";
     assert_eq!(facts_of(files, "/").serving, Serving::File);
 }
 
 #[test]
 fn a_file_that_is_tried_for_is_there_where_a_status_is_all_else() {
     let of = |server: &str, path: &str| {
-        let facts = facts_of(&format!("events {{}}\nhttp {{ server {{ listen 80; root /srv; {server} }} }}\n"), path);
+        let facts =
+            facts_of(&format!("events {{}}\nhttp {{ server {{ listen 80; root /nowhere; {server} }} }}\n"), path);
         (facts.serving, facts.mixed)
     };
     let debian = "index index.html index.nginx-debian.html; location / { try_files $uri $uri/ =404; }";
