@@ -51,7 +51,7 @@ impl<'f> Followed<'f> {
         match (&certain[..], &silent[..], self.passed) {
             ([one], ..) => Answerer::Directive(one),
             ([_, ..], ..) => Answerer::OneOf(certain, false),
-            ([], [one], Some(false)) => Answerer::Directive(one),
+            ([], [one], Some(false)) if !one.guess => Answerer::Directive(one),
             ([], [], Some(_)) => Answerer::Itself,
             ([], [], None) => Answerer::Unknown,
             ([], _, passed) => Answerer::OneOf(silent, passed.is_none()),
@@ -101,8 +101,11 @@ mod tests {
             law: None,
             silent: false,
             certain,
+            of_path: false,
+            guess: false,
             late: false,
             when: String::new(),
+            kind: "",
         }
     }
 
@@ -142,6 +145,9 @@ mod tests {
         assert_eq!(by(&may, 403, &[], None), "unknown");
         let two = [one("auth_request", 401, None, false), one("auth_basic", 401, None, false)];
         assert_eq!(by(&two, 401, &[], Some(false)), "auth_request|auth_basic");
+        let guess = [OwnAnswer { guess: true, ..one("access_by_lua_file", 403, None, false) }];
+        assert_eq!(by(&guess, 403, &[], Some(false)), "access_by_lua_file", "it may");
+        assert_eq!(by(&guess, 403, &[], None), "access_by_lua_file|behind");
         let logs = [one("deny", 403, Some("forbidden"), false)];
         assert_eq!(by(&logs, 403, &[], Some(false)), "itself", "its message is missing");
     }

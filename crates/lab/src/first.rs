@@ -58,27 +58,39 @@ pub fn answer(
     backend: &mut Backend,
 ) -> First {
     let talks = load.scenario.as_ref().is_some_and(|scenario| scenario.talks());
-    if talks || matches!(load.protocol, Protocol::WebSocket(_)) || matches!(load.transport, Transport::Unix { .. }) {
+    if talks || matches!(load.transport, Transport::Unix { .. }) {
         return First::default();
     }
+    let opens = opens_sockets(load);
     let mut seen = server.observe();
     seen.samples.clear();
     // A backend that has not told anything yet has not been asked anything yet.
     let before = done(backend).unwrap_or(0.0);
-    let Some(asked) = ask(&alike(load), server.address(), WITHIN) else { return First { seen, ..First::default() } };
-    let ours = backend.is_ours();
+    let asked = match opens {
+        true => ask_upgrade(load, server.address(), WITHIN),
+        false => ask(&alike(load), server.address(), WITHIN),
+    };
+    let Some(asked) = asked else { return First { seen, ..First::default() } };
+    // A backend of ours counts requests, not what opens WebSockets.
+    let ours = backend.is_ours() && !opens;
     std::thread::sleep(if ours { TOLD } else { WRITTEN });
     let passed = done(backend).filter(|_| ours).map(|after| after > before);
     let Observation { logs, states, .. } = server.observe();
     let logged: Vec<String> = logs.iter().filter_map(|line| line.signature.clone()).collect();
     let followed = Followed { answers, asked: &asked, logged: &logged, passed };
     let by = followed.by();
-    let told = told(product, &load.request, &asked, &by, passed);
+    let told = told(product, load, &asked, &by, passed);
     let by = if let Answerer::Directive(one) = by { Some(one.clone()) } else { None };
     seen.logs.extend(logs);
     seen.states.extend(states);
     let failed = matches!(asked, Asked::Answered { status: 500.., .. });
-    First { told, by, seen, failed, failing: failing(&asked) }
+    // The user's own server is asked for a page, not for a WebSocket.
+    First { told, by, seen, failed, failing: failing(&asked).filter(|_| !opens) }
+}
+
+/// Whether a load opens WebSockets.
+fn opens_sockets(load: &Load) -> bool {
+    matches!(load.protocol, Protocol::WebSocket(_))
 }
 
 /// What a server did that failed at a request.
@@ -100,8 +112,9 @@ pub(crate) fn alike(load: &Load) -> Load {
 }
 
 /// A sentence about an answer; none where it is what a load is meant to measure.
-fn told(product: &str, request: &Request, asked: &Asked, by: &Answerer<'_>, passed: Option<bool>) -> Option<String> {
-    let what = format!("{} {} (Host: {})", request.method, short(&request.path), request.host);
+fn told(product: &str, load: &Load, asked: &Asked, by: &Answerer<'_>, passed: Option<bool>) -> Option<String> {
+    let Request { method, path, host, .. } = &load.request;
+    let what = format!("{method} {} (Host: {host})", short(path));
     let who = by.told(product);
     // Another name or path helps only where nothing says why it is answered so.
     let choose = match by {
@@ -114,6 +127,11 @@ fn told(product: &str, request: &Request, asked: &Asked, by: &Answerer<'_>, pass
         Asked::NotOffered { instead } => format!("before any load, HTTP/2 is not offered ({instead})"),
         Asked::Nothing => {
             format!("before any load, there is no answer to {what} within {} s{who}", WITHIN.as_secs())
+        }
+        Asked::Answered { status: 101, .. } => return None,
+        Asked::Answered { status, location } if opens_sockets(load) => {
+            let to = location.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
+            format!("before any load, a WebSocket is not opened: {what} is answered {status}{to}{who}{choose}")
         }
         Asked::Answered { status: status @ 300..400, location } => {
             let to = location.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
@@ -170,8 +188,8 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Unloaded {
     let Some(address) = backend.alone().filter(|_| !matches!(backend, Backend::Embedded(_))) else { return none };
     // Other machines do not reach what is this machine's own.
     let reached = !(load.scale.is_spread() && address.ip().is_loopback());
-    if matches!(load.protocol, Protocol::WebSocket(_)) {
-        return if reached && opens(load, address) { Unloaded { limits: vec![by_itself()], ..none } } else { none };
+    if opens_sockets(load) {
+        return if reached && offers(load, address) { Unloaded { limits: vec![by_itself()], ..none } } else { none };
     }
     let Some(Answers { took, failed, closed, uncertified, statuses }) = asked(load, address) else { return none };
     if uncertified {
@@ -207,8 +225,8 @@ fn only_failures(address: SocketAddr, (failed, closed): (usize, usize), statuses
 }
 
 /// Whether the load's WebSocket is to be had there: that it is opened, or refused for want of something.
-fn opens(load: &Load, address: SocketAddr) -> bool {
-    matches!(ask_upgrade(load, address, WITHIN), Some(101 | 500..))
+fn offers(load: &Load, address: SocketAddr) -> bool {
+    matches!(ask_upgrade(load, address, WITHIN), Some(Asked::Answered { status: 101 | 500.., .. }))
 }
 
 /// How long answers take without a load, a handshake of TLS included where there is one, those left out that are failures, and those of a backend that only warms up. None where it cannot
@@ -385,114 +403,4 @@ fn done(backend: &mut Backend) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
-
-    use genkai_place::endpoint::Endpoint;
-    use genkai_targets::behind::Behind;
-
-    use super::*;
-
-    fn of(load: &Load, ms: &[u64]) -> Spread {
-        spread(load, &ms.iter().map(|ms| Duration::from_millis(*ms)).collect::<Vec<_>>()).unwrap()
-    }
-
-    fn thinking(ms: u64) -> Load {
-        let think = Spread::Constant(Span::from_millis(ms));
-        Load { arrivals: Arrivals::Users { count: 30, spawn_rate: 10.0, think }, ..Load::users(30, 10.0) }
-    }
-
-    /// How often the other of two kinds of answers comes.
-    fn share(of: Spread) -> (Span, Span, f64) {
-        let Spread::Bimodal(usual, other, share) = of else { panic!("two kinds of answers") };
-        (usual, other, share)
-    }
-
-    #[test]
-    fn a_response_that_streams_is_timed_to_its_end() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let part = Duration::from_millis(40);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let _ = stream.read(&mut [0; 4096]);
-                for text in ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "ab", "cd"] {
-                    let _ = stream.write_all(text.as_bytes());
-                    std::thread::sleep(part);
-                }
-            }
-        });
-        let took = took(&Load::users(1, 1.0), address).unwrap();
-        assert!(!took.is_empty() && took.iter().all(|took| *took >= 2 * part), "{took:?}");
-        assert_eq!(ask_upgrade(&Load::users(1, 1.0), address, WITHIN), None, "it is no load of WebSockets");
-    }
-
-    /// Where what stands behind answers so by itself, nothing of the product is why.
-    #[test]
-    fn a_backend_that_answers_only_failures_is_told_as_that() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                while stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {
-                    let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-                }
-            }
-        });
-        let backend = Backend::Kept(Behind::default(), vec![Endpoint::Tcp(address)]);
-        let Unloaded { limits, told, .. } = unloaded(&Load::users(1, 1.0), &backend);
-        let told = told.unwrap();
-        assert!(limits.is_empty() && told.starts_with(&format!("{address} was asked ")), "{told}");
-        assert!(told.contains("by itself; all of these failed: ") && told.ends_with(" answered 404"), "{told}");
-    }
-
-    #[test]
-    fn pauses_are_told_by_the_time_they_take() {
-        let (ms, busy) = (Span::from_millis, thinking(0));
-        assert_eq!(of(&busy, &[12, 10, 30, 25]), Spread::Constant(ms(10)), "it varies, but is never slow");
-        assert_eq!(of(&busy, &[10, 10, 10, 900]), Spread::Constant(ms(10)), "once is chance");
-        let mut stalls = vec![10; 200];
-        stalls.extend([900, 800]);
-        let (usual, other, _) = share(of(&busy, &stalls));
-        assert_eq!((usual, other), (ms(10), ms(800)));
-    }
-
-    #[test]
-    fn a_backend_that_warms_up_is_not_slow_by_itself() {
-        let ms = |all: &[u64]| all.iter().map(|ms| Duration::from_millis(*ms)).collect::<Vec<_>>();
-        let split = |all: &[u64]| {
-            let all = ms(all);
-            let (warm, took) = warmed_up(&all);
-            (warm.len(), took.len())
-        };
-        let cold = [vec![1_000; 3], vec![20; 30]].concat();
-        assert_eq!(split(&cold), (3, 30));
-        assert_eq!(of(&thinking(0), &cold[3..]), Spread::Constant(Span::from_millis(20)));
-        assert_eq!(split(&[20, 20, 20, 20, 1_000, 20]), (0, 6), "not the first");
-        assert_eq!(split(&[1_000; 6]), (0, 6), "always");
-        assert_eq!(split(&[12, 10, 30, 25]), (0, 4));
-    }
-
-    #[test]
-    fn a_pause_is_met_by_no_more_requests_than_come_between_two() {
-        // Two pauses in four seconds: a user who asks every 10 ms has 200 answers between them, one who thinks for 200 ms nine or ten.
-        let stalls = |usual: usize| [vec![10; usual], vec![900, 800]].concat();
-        let (_, _, seldom) = share(of(&thinking(0), &stalls(200)));
-        assert!((0.004..0.006).contains(&seldom), "one request in 200: no p99 is broken by that: {seldom}");
-        let (_, _, often) = share(of(&thinking(200), &stalls(20)));
-        assert!((0.08..0.1).contains(&often), "{often}");
-    }
-
-    #[test]
-    fn answers_that_are_slow_at_random_are_no_more_than_were_seen() {
-        let mixed = [vec![10; 90], vec![1_000; 10]].concat();
-        assert!(share(of(&thinking(0), &mixed)).2 <= 0.1);
-        assert!(
-            share(of(&thinking(5_000), &mixed)).2 <= 0.1,
-            "ninety of a hundred take 10 ms, however seldom they are asked"
-        );
-    }
-}
+mod tests;

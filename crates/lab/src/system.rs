@@ -487,13 +487,10 @@ impl System {
     fn answers(&self, product: &dyn Prepared) -> impl Iterator<Item = Limit> {
         let all = product.answers(&self.request).into_iter();
         all.filter_map(|one| {
-            let first = self
-                .answered
-                .as_ref()
-                .is_some_and(|first| (&first.setting, &first.origin) == (&one.setting, &one.origin));
-            (first || one.signature.is_some() || one.counter.is_some())
-                .then(|| one.limit(product.product(), first))
-                .flatten()
+            let first = self.answered.as_ref().is_some_and(|first| first.is(&one));
+            // What the log says of the requests of a scenario need not be of this one.
+            let logged = one.signature.is_some() && !(one.of_path && self.scenario.is_some());
+            (first || logged || one.counter.is_some()).then(|| one.limit(product.product(), first)).flatten()
         })
     }
 }

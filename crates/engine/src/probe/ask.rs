@@ -46,17 +46,20 @@ enum Read<'r> {
     Whole(&'r mut dyn FnMut(&[u8])),
 }
 
-/// Asks `address` for the load's WebSocket once and gives the status of the answer; none where there is no answer of HTTP's, or no handshake
-/// can be written.
-pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option<u16> {
+/// Asks `address` for the load's WebSocket once and gives the answer, 101 where it is opened. None where the load opens none, or no handshake can be
+/// written.
+pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
     let Protocol::WebSocket(websocket) = &load.protocol else { return None };
     let mut request = Vec::new();
     Plan::read(load, websocket).ok()?.open(0, [0; 16], &mut request, |_| ()).ok()?;
-    let stream = connected(address, within).ok()?;
-    match &load.transport {
-        Transport::Tls(tls) => upgraded(tls::Plan::read(tls, &["http/1.1"]).ok()?.over(stream).ok()?, &request),
-        _ => upgraded(stream, &request),
-    }
+    let connect = || connected(address, within);
+    Some(match &load.transport {
+        Transport::Tls(tls) => {
+            let plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
+            connect().and_then(|stream| upgraded(plan.over(stream)?, &request)).unwrap_or_else(|e| refused(&e))
+        }
+        _ => connect().and_then(|stream| upgraded(stream, &request)).unwrap_or_else(|e| ended(&e)),
+    })
 }
 
 /// Makes one handshake of TLS at `address`, and closes the connection.
@@ -119,18 +122,35 @@ pub fn connect(load: &Load, address: SocketAddr, times: u32, within: Duration) -
     Some(all)
 }
 
-/// The status of the answer to a handshake.
-fn upgraded(mut stream: impl io::Read + Write, request: &[u8]) -> Option<u16> {
-    stream.write_all(request).ok()?;
+/// The answer to a handshake of a WebSocket; 101 is a final one here.
+fn upgraded(mut stream: impl io::Read + Write, request: &[u8]) -> io::Result<Asked> {
+    match stream.write_all(request) {
+        Err(e) if is_end(e.kind()) => {}
+        written => written?,
+    }
     let (mut head, mut buffer) = (Vec::new(), [0; 4096]);
     while head.len() < LONGEST_HEAD {
-        let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
+        let n = match stream.read(&mut buffer) {
+            Ok(0) => return Ok(Asked::Closed),
+            Err(e) if is_end(e.kind()) => return Ok(Asked::Closed),
+            read => read?,
+        };
         head.extend_from_slice(&buffer[..n]);
-        if let Some(found) = ResponseHead::parse(&head, false).ok()? {
-            return Some(found.status);
+        match ResponseHead::parse(&head, false) {
+            Ok(Some(found)) => {
+                return Ok(Asked::Answered { status: found.status, location: location(&head[..found.length]) });
+            }
+            Ok(None) => {}
+            Err(_) => break,
         }
     }
-    None
+    Ok(Asked::Nothing)
+}
+
+/// The Location field of a head.
+fn location(head: &[u8]) -> Option<String> {
+    let found = fields(head).find(|(name, _)| name.eq_ignore_ascii_case(b"location"));
+    found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
 }
 
 fn asked(load: &Load, address: SocketAddr, within: Duration, read: Read<'_>) -> Option<Asked> {
@@ -239,10 +259,7 @@ fn answered(came: &mut Vec<u8>, to_head: bool) -> Option<Asked> {
             came.drain(..found.length);
             continue;
         }
-        let location = fields(&came[..found.length])
-            .find(|(name, _)| name.eq_ignore_ascii_case(b"location"))
-            .map(|(_, value)| String::from_utf8_lossy(value).into_owned());
-        return Some(Asked::Answered { status: found.status, location });
+        return Some(Asked::Answered { status: found.status, location: location(&came[..found.length]) });
     }
 }
 

@@ -1,6 +1,9 @@
 //! Answers that a server makes itself: one request before any load is followed, and the directive that answers it is named with its line.
 //! (No load is made: what is said of a load follows from the same data, and is shown by the drill.)
 
+mod overrides;
+mod sockets;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -63,14 +66,14 @@ fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, di
 
 /// What is said of one request to it.
 fn said(product: &str, prepared: &dyn Prepared, request: &Request, backend: &mut Backend) -> Option<String> {
+    said_of(product, prepared, Load { request: request.clone(), ..Load::users(1, 1.0) }, backend)
+}
+
+/// What is said of the first request of a load.
+fn said_of(product: &str, prepared: &dyn Prepared, load: Load, backend: &mut Backend) -> Option<String> {
     let mut server = prepared.start(None).unwrap();
-    let load = Load {
-        addresses: vec![server.address()],
-        transport: prepared.transport(),
-        request: request.clone(),
-        ..Load::users(1, 1.0)
-    };
-    let answers = prepared.answers(request);
+    let load = Load { addresses: vec![server.address()], transport: prepared.transport(), ..load };
+    let answers = prepared.answers(&load.request);
     let first = first::answer(product, &answers, &load, &mut *server, backend);
     server.stop();
     first.told
@@ -176,12 +179,26 @@ fn what_nginx_answers_itself_is_named_with_its_line() {
             location("deny all;#1\nerror_page 403 =200 @there;#2") + "\nlocation @there {\nreturn 200 x;\n}",
             &["is answered by nginx itself: `deny all` #1", "`error_page 403 =200 @there` #2"],
         ),
-        case("location /a {\nroot /nonexistent;#1\n}", &["answered 404 by nginx itself: `root /nonexistent` #1"]),
+        case("location /a {\nroot /nonexistent;#1\n}", &["answered 404 by nginx itself: `root /nonexistent` #1 (there is no"]),
+        case("location / {\nroot /etc;#1\n}", &["answered 403 by nginx itself: `root /etc` #1 (the file may not be read)"])
+            .path("/shadow"),
+        case(
+            "location / {\nroot /usr/share;#1\n}",
+            &["answered 403 by nginx itself: `root /usr/share` #1 (it is a folder without a page (`index index.html`, by default)"],
+        )
+        .path("/doc/"),
+        case(
+            "location / {\nroot /usr/share;\naccess_by_lua_block { ngx.exit(403) }#1\n}",
+            &["answered 403; cannot tell which of these does it: `access_by_lua_block", "#1 of nginx"],
+        ),
     ];
     all("nginx", cases, |text, dir| {
         let tls = "listen 8443 ssl;\nssl_certificate DIR/certificate.pem;\nssl_certificate_key DIR/key.pem;";
         let listen = if text.contains("ssl_") { tls } else { "listen 8080;" };
-        let whole = format!("events {{}}\nhttp {{\nserver {{\n{listen}\n{text}\n}}\n}}\n");
+        let modules =
+            ["ndk_http", "ngx_http_lua"].map(|name| format!("load_module /usr/lib/nginx/modules/{name}_module.so;\n"));
+        let modules = if text.contains("_by_lua") { modules.concat() } else { String::new() };
+        let whole = format!("{modules}events {{}}\nhttp {{\nserver {{\n{listen}\n{text}\n}}\n}}\n");
         whole.replace("DIR", &dir.display().to_string())
     });
 }

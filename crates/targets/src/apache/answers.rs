@@ -1,4 +1,7 @@
-//! What httpd answers itself: access that is denied, rules that refuse or redirect, heads that are too large.
+//! What httpd answers itself: access that is denied, rules that refuse or redirect, files, heads that are too large.
+
+mod foreign;
+mod served;
 
 use std::net::Ipv4Addr;
 
@@ -7,19 +10,35 @@ use genkai_model::load::{Request, host_sent};
 
 use super::config::{Config, Found};
 use super::evidence::signature;
-use super::handler::{self, Goes};
-use super::located::located;
+use super::located::{located, placed};
+use super::overrides::Overrides;
 use super::route::Route;
+use super::route::folder::{self, At, Rewritten};
 use super::route::rewrite::{self, Asked, Sent};
 use super::settings::REQUEST_READ_TIMEOUT;
 use super::within::Within;
 use crate::files::Requests;
 use crate::product::{OwnAnswer, carries, head, on_line};
+use served::served;
 
 /// What may answer this request.
 pub(super) fn own(config: &Config, route: &Route<'_>, request: &Request) -> Vec<OwnAnswer> {
+    let requests = Requests::to(&request.host, &request.path);
+    let overrides = Overrides::of(config, route, &requests);
     let mut all = too_large(config, route, request);
     all.extend(certificate(config, route));
+    let foreign: Vec<OwnAnswer> =
+        foreign::modules(config).into_iter().chain(foreign::files(config, &overrides)).collect();
+    let open = foreign.iter().any(|one| one.guess);
+    let asked = within(overrides.merged.as_ref().unwrap_or(config), route, request, &requests, open);
+    all.extend(asked.into_iter().map(|one| OwnAnswer { certain: one.certain && !(open && one.of_path), ..one }));
+    all.extend(foreign);
+    all.extend(slow(config, route));
+    all
+}
+
+/// What of a configuration with all that counts for a request may. `open`: whether something that is not known may, too.
+fn within(config: &Config, route: &Route<'_>, request: &Request, requests: &Requests, open: bool) -> Vec<OwnAnswer> {
     let path = request.path.split('?').next().unwrap_or_default();
     let asked = Asked {
         host: host_sent(&request.host, route.is_tls(config)),
@@ -27,17 +46,44 @@ pub(super) fn own(config: &Config, route: &Route<'_>, request: &Request) -> Vec<
         method: Some(&request.method),
     };
     let sent = rewrite::answers(config, route, asked);
-    all.extend(sent.iter().map(|sent| redirected(config, sent)));
-    let requests = Requests::to(&request.host, &request.path);
-    let leads = route.pass(config, path).is_some() || route.rewritten(config, &requests).is_some();
+    let mut all: Vec<OwnAnswer> = sent.iter().map(|sent| redirected(config, sent)).collect();
+    let leads = route.pass(config, path).is_some() || route.rewritten(config, requests).is_some();
     let passed = leads && !sent.iter().any(|sent| sent.certain);
-    let located = located(config, route, &requests);
+    let located = located(config, route, requests);
     let within = Within { config, route, request, path, passed, located };
     all.extend(required(&within));
     all.extend(compat(&within));
-    all.extend(files(&within, &requests));
-    all.extend(slow(config, route));
+    let sure = !open && !sent.iter().any(|sent| sent.certain);
+    let by_folder = if passed { Vec::new() } else { of_folder(&within, asked) };
+    all.extend(by_folder.into_iter().map(|one| OwnAnswer { certain: one.certain && sure, ..one }));
+    all.extend(served(&within, requests, open));
     all
+}
+
+/// A rule or a `Redirect` of a folder, which come after access is checked.
+fn of_folder(within: &Within<'_>, asked: Asked<'_>) -> Vec<OwnAnswer> {
+    let (config, route) = (within.config, within.route);
+    let Some(place) = placed(config, route, &Requests::to(&within.request.host, &within.request.path)) else {
+        return Vec::new();
+    };
+    let granted = required(within).is_none() && compat(within).is_none();
+    let answer = match folder::rewritten(config, route, asked, At { file: &place.file, whole: &place.whole }) {
+        Rewritten::Answered(found, status) => {
+            let when = "its pattern and its conditions hold".to_owned();
+            Some(OwnAnswer { certain: true, when, ..of(config, found, &[status]) })
+        }
+        _ => folder::redirected(config, route, &place.file, within.path).map(|sent| redirected(config, &sent)),
+    };
+    let forbidden = folder::engine(config, route, &place.file).map(|found| OwnAnswer {
+        signature: Some(signature::RULES_FORBIDDEN.to_owned()),
+        of_path: true,
+        kind: "options",
+        when: "`Options` there has neither FollowSymLinks nor SymLinksIfOwnerMatch, without which httpd has no rules"
+            .to_owned(),
+        ..of(config, found, &[403])
+    });
+    let answer = answer.map(|one| OwnAnswer { certain: one.certain && granted, ..one });
+    answer.into_iter().chain(forbidden).collect()
 }
 
 fn of(config: &Config, found: &Found, statuses: &[u16]) -> OwnAnswer {
@@ -55,8 +101,10 @@ fn redirected(config: &Config, sent: &Sent<'_>) -> OwnAnswer {
     OwnAnswer { certain: sent.certain, when: when.to_owned(), ..of(config, sent.found, &[sent.status]) }
 }
 
-/// Lines of the head, and how many there are (server/core.c; server/protocol.c: read_request_line, ap_get_mime_headers_core).
+/// Lines of the head, and how many there are (server/core.c; server/protocol.c: read_request_line, ap_get_mime_headers_core). It is read before the
+/// virtual host is known.
 fn too_large(config: &Config, route: &Route<'_>, request: &Request) -> Vec<OwnAnswer> {
+    let route = &route.unnamed(config);
     let (line, fields) = head(request);
     let longest = fields.iter().copied().max().unwrap_or(0);
     let of_one = |name: &'static str, default: u64, seen: u64, status: u16, what: &str| {
@@ -156,7 +204,7 @@ fn required(within: &Within<'_>) -> Option<OwnAnswer> {
         [_] => "it does not grant access".to_owned(),
         all => format!("none of {} grants access", all.join(", ")),
     };
-    Some(OwnAnswer { statuses, signature, certain, when, ..of(within.config, first.found, &[]) })
+    Some(OwnAnswer { statuses, signature, certain, of_path: true, when, ..of(within.config, first.found, &[]) })
 }
 
 /// `Deny` of mod_access_compat.
@@ -172,35 +220,123 @@ fn compat(within: &Within<'_>) -> Option<OwnAnswer> {
     let certain = one.sure && of_us(one.found) == Some(true) && alone;
     let signature = Some(signature::DENIED_COMPAT.to_owned());
     let when = "its client's address is refused".to_owned();
-    Some(OwnAnswer { signature, certain, when, ..of(within.config, one.found, &[403]) })
+    Some(OwnAnswer { signature, certain, of_path: true, when, ..of(within.config, one.found, &[403]) })
 }
 
-/// Files that httpd serves itself.
-fn files(within: &Within<'_>, requests: &Requests) -> Option<OwnAnswer> {
-    let found = within.route.of_host(within.config, &["documentroot"]).filter(|_| !within.passed)?;
-    let handled = !within.in_force(&["sethandler", "addhandler"]).is_empty()
-        || !matches!(handler::goes(within.config, within.route, requests), Goes::Nowhere);
-    let when = "there is no such file, or it may not be read".to_owned();
-    Some(OwnAnswer { certain: !handled, when, ..of(within.config, found, &[403, 404]) })
-}
-
-/// A request that does not come in time: without the directive, the module's own times are in force.
-fn slow(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
+/// A request that does not come in time: without the directive, the module's own times are in force. For the head those of the first virtual host of the
+/// address are, for the body those of the one that the Host header names (modules/filters/mod_reqtimeout.c: reqtimeout_init, reqtimeout_before_body).
+fn slow(config: &Config, route: &Route<'_>) -> Vec<OwnAnswer> {
     let setting = &REQUEST_READ_TIMEOUT;
     let default = || OwnAnswer {
         statuses: vec![408],
         ..OwnAnswer::of(setting.directive, setting.default, Origin::Default(setting.source.to_owned()))
     };
-    let found = route.of_host(config, &["requestreadtimeout"]);
-    let when = "the head or the body of a request does not come in time".to_owned();
-    let signature = Some(signature::REQUEST_SLOW.to_owned());
-    let answer = found.map_or_else(default, |found| of(config, found, &[408]));
-    config.has_module("reqtimeout_module").then_some(OwnAnswer { when, signature, ..answer })
+    let of = |route: &Route<'_>| route.of_host(config, &["requestreadtimeout"]);
+    let one = |found: Option<&Found>, kind: &'static str, what: &str| OwnAnswer {
+        kind,
+        when: format!("{what} of a request does not come in time"),
+        signature: Some(signature::REQUEST_SLOW.to_owned()),
+        ..found.map_or_else(default, |found| self::of(config, found, &[408]))
+    };
+    let (head, body) = (of(&route.unnamed(config)), of(route));
+    match config.has_module("reqtimeout_module") {
+        true if head == body => vec![one(head, "", "the head or the body")],
+        true => vec![one(head, "head", "the head"), one(body, "body", "the body")],
+        false => Vec::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use genkai_model::load::Load;
+
     use super::*;
+    use crate::apache::config::Reading;
+
+    /// What may answer a request for `path` to x.example: setting, line, statuses, and whether it is certain.
+    fn all(lines: &str, path: &str, headers: &[(&str, usize)]) -> Vec<(String, String, Vec<u16>, bool)> {
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        let text = format!("Listen 80\n{lines}\n");
+        let config = Config::of_text(Path::new("/x"), text.into(), reading).unwrap();
+        let headers = headers.iter().map(|(name, bytes)| ((*name).to_owned(), "x".repeat(*bytes))).collect();
+        let request =
+            Request { path: path.to_owned(), host: "x.example".to_owned(), headers, ..Load::users(1, 1.0).request };
+        let route = Route::find(&config, &Requests::to("x.example", path)).unwrap();
+        let of = |one: OwnAnswer| (one.named(), one.when, one.statuses, one.certain);
+        own(&config, &route, &request).into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn of_folders_the_longest_counts_wherever_it_stands() {
+        let folder = |of: &str, what: &str| format!("<Directory {of}>\nRequire all {what}\n</Directory>\n");
+        let required = |lines: &str| {
+            let all = all(&format!("DocumentRoot /srv/www\n{lines}"), "/secret/x", &[]);
+            all.into_iter().find(|(named, ..)| named.starts_with("`Require")).map(|(named, ..)| named)
+        };
+        let denied = folder("/srv/www/secret", "denied") + &folder("/srv/www", "granted");
+        assert_eq!(required(&denied).as_deref(), Some("`Require all denied` (/x:4)"));
+        let granted = folder("/srv/www/secret", "granted") + &folder("/srv/www", "denied");
+        assert_eq!(required(&granted), None);
+    }
+
+    #[test]
+    fn what_is_read_before_the_name_is_the_first_hosts_of_the_address() {
+        let hosts = |first: &str, named: &str| {
+            format!(
+                "LoadModule reqtimeout_module /x.so\n<VirtualHost *:80>\n{first}\n</VirtualHost>\n<VirtualHost *:80>\nServerName \
+                 x.example\n{named}\n</VirtualHost>"
+            )
+        };
+        let limited = |lines: &str| {
+            let all = all(lines, "/", &[("X", 300)]);
+            all.into_iter().any(|(named, ..)| named.starts_with("`LimitRequestFieldSize 200`"))
+        };
+        let limit = "LimitRequestFieldSize 200";
+        assert!(limited(&hosts(limit, "")) && !limited(&hosts("", limit)) && limited(limit));
+        let slow = |lines: &str| {
+            let all = all(lines, "/", &[]).into_iter().filter(|(named, ..)| named.starts_with("`RequestReadTimeout"));
+            all.map(|(named, when, ..)| format!("{named} {}", when.split(" of ").next().unwrap())).collect::<Vec<_>>()
+        };
+        let (first, named) = ("RequestReadTimeout header=1", "RequestReadTimeout body=2");
+        assert_eq!(
+            slow(&hosts(first, named)),
+            ["`RequestReadTimeout header=1` (/x:4) the head", "`RequestReadTimeout body=2` (/x:8) the body"]
+        );
+        assert_eq!(slow(&hosts(first, "")).len(), 2, "the named one has the usual times");
+        assert_eq!(slow(&format!("LoadModule reqtimeout_module /x.so\n{named}")).len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_for_certain_only_where_nothing_else_may_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("there.html"), "x").unwrap();
+        let root = dir.path().display();
+        let missing = |lines: &str, path: &str| {
+            let all = all(&format!("DocumentRoot {root}\n{lines}"), path, &[]);
+            all.into_iter()
+                .find(|(named, _, statuses, _)| named.contains("DocumentRoot") && statuses[..] == [404])
+                .map(|one| one.3)
+        };
+        assert_eq!(missing("", "/none"), Some(true));
+        assert_eq!(missing("", "/there.html"), None, "it is there");
+        assert_eq!(missing("", "/"), Some(false), "a folder");
+        let handler =
+            "<FilesMatch \\.php$>\nSetHandler application/x-httpd-php\n</FilesMatch>\nDirectoryIndex there.html";
+        assert_eq!(missing(handler, "/none"), Some(true));
+        assert_eq!(missing(handler, "/none.php"), None, "PHP says so");
+        std::fs::write(dir.path().join("index.php"), "x").unwrap();
+        assert_eq!(missing(&handler.replace("there.html", "index.php"), "/"), None);
+        assert_eq!(missing("LoadModule security2_module /x.so", "/none"), Some(false));
+        let rule = format!(
+            "<Directory {root}>\nRewriteEngine On\nRewriteCond %{{HTTP_COOKIE}} x\nRewriteRule . /there.html\n</Directory>"
+        );
+        assert_eq!(missing(&rule, "/none"), Some(false), "it may be another file");
+        std::fs::write(dir.path().join(".htaccess"), "Unheard Of\n").unwrap();
+        assert_eq!(missing("", "/none"), Some(true), "it does not count");
+        assert_eq!(missing(&format!("<Directory {root}>\nAllowOverride All\n</Directory>"), "/none"), Some(false));
+    }
 
     #[test]
     fn addresses_are_compared_as_httpd_does() {

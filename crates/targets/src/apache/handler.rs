@@ -3,8 +3,13 @@
 
 use std::path::Path;
 
+use genkai_model::load::host_sent;
+
 use super::config::{Config, Found};
-use super::located::{Kind, Located, located};
+use super::located::{Kind, Located, by_folder, located, placed};
+use super::overrides::Overrides;
+use super::route::folder::{self, Rewritten};
+use super::route::rewrite::{self, flags, has};
 use super::route::{Pass, Route};
 use super::within::{candidates, document};
 use crate::files::Requests;
@@ -14,8 +19,10 @@ use crate::files::Requests;
 pub(super) enum Goes<'c> {
     /// To a server.
     Passed(Pass<'c>),
-    /// httpd answers itself.
+    /// httpd answers itself, with a file.
     Nowhere,
+    /// It does so by a handler of its own.
+    Handled(&'c Found),
     /// This may pass them on, or lead to what does, and it is not followed.
     Untold(&'c Found),
 }
@@ -33,8 +40,36 @@ pub(super) fn pass<'c>(config: &'c Config, route: &Route<'_>, requests: &Request
 
 /// Where these requests go: a rule comes before a `ProxyPass`, and that before any handler (mod_proxy.c: proxy_handler).
 pub(super) fn goes<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Goes<'c> {
+    let overrides = Overrides::of(config, route, requests);
+    if let Some(merged) = &overrides.merged {
+        let own = overrides.files.first().map(|file| file.by);
+        return outside(config, merged, own, gone(merged, route, requests, MOST));
+    }
+    match (gone(config, route, requests, MOST), overrides.unknown()) {
+        // What is said in them may lead elsewhere.
+        (Goes::Nowhere | Goes::Handled(_), Some(by)) => untold(config, by),
+        (goes, _) => goes,
+    }
+}
+
+/// The same by the lines of a configuration that was read with files of folders; what stands in these is told as what lets them count (`by`).
+fn outside<'c>(config: &'c Config, merged: &Config, by: Option<&'c Found>, goes: Goes<'_>) -> Goes<'c> {
+    let line = |found: &Found| {
+        let at = merged.found().iter().position(|one| std::ptr::eq(one, found))?;
+        config.found().get(at)
+    };
+    let untold = || by.map_or(Goes::Nowhere, Goes::Untold);
+    match goes {
+        Goes::Nowhere => Goes::Nowhere,
+        Goes::Passed(pass) => line(pass.found).map_or_else(untold, |found| Goes::Passed(pass.of(found))),
+        Goes::Handled(found) => line(found).map_or(by.map_or(Goes::Nowhere, Goes::Handled), Goes::Handled),
+        Goes::Untold(found) => line(found).map_or_else(untold, Goes::Untold),
+    }
+}
+
+fn gone<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests, left: u32) -> Goes<'c> {
     let pass = route.rewritten(config, requests).or_else(|| route.pass(config, &requests.path));
-    pass.map_or_else(|| handled(config, route, requests, MOST), Goes::Passed)
+    pass.map_or_else(|| handled(config, route, requests, left), Goes::Passed)
 }
 
 /// The URL that a handler passes requests to.
@@ -45,6 +80,22 @@ fn proxied(found: &Found) -> Option<&str> {
 /// By a handler, or as another page.
 fn handled<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests, left: u32) -> Goes<'c> {
     let Some(left) = left.checked_sub(1) else { return Goes::Nowhere };
+    let first = placed(config, route, requests);
+    if is_redirected(config, route, requests, first.as_ref()) {
+        return Goes::Nowhere;
+    }
+    match first.as_ref().map(|first| by_folder(config, route, requests, first)) {
+        // The client is led to the folder with its slash before anything else is asked (mod_dir.c: fixup_dir).
+        Some(Rewritten::Again(_) | Rewritten::Passed(_)) if first.as_ref().is_some_and(|at| at.kind == Kind::Led) => {
+            return Goes::Nowhere;
+        }
+        Some(Rewritten::Again(path)) => return gone(config, route, &instead(requests, path), left),
+        Some(Rewritten::Passed(pass)) => return Goes::Passed(pass),
+        Some(Rewritten::Untold(found)) => return by_rule(config, found),
+        // What answers is told apart (answers.rs).
+        Some(Rewritten::Answered(..)) => return Goes::Nowhere,
+        Some(Rewritten::Stays) | None => {}
+    }
     let located = located(config, route, requests);
     let kind = located.as_ref().map(|located| located.kind);
     if kind == Some(Kind::Led) {
@@ -64,7 +115,10 @@ fn handled<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests, left:
         return Goes::Untold(found);
     }
     let is_default = |found: &Found| found.arg(0).is_some_and(|name| ["none", "default-handler"].contains(&name));
-    if all.iter().any(|(found, sure)| *sure && !is_default(found)) || kind == Some(Kind::File) {
+    if let Some((found, _)) = all.iter().find(|(found, sure)| *sure && !is_default(found)) {
+        return Goes::Handled(found);
+    }
+    if kind == Some(Kind::File) {
         return Goes::Nowhere;
     }
     match kind {
@@ -72,6 +126,15 @@ fn handled<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests, left:
         _ => fallback(config, route, requests, kind, left),
     }
     .or_by(|| missing(config, route, requests))
+}
+
+/// Whether a rule or a `Redirect` surely answers before any handler does.
+fn is_redirected(config: &Config, route: &Route<'_>, requests: &Requests, at: Option<&Located>) -> bool {
+    let host = host_sent(&requests.host, route.is_tls(config));
+    let asked = rewrite::Asked { host, path: &requests.path, method: None };
+    let path = requests.path.split('?').next().unwrap_or_default();
+    let by_folder = at.and_then(|at| folder::redirected(config, route, &at.file, path));
+    rewrite::answers(config, route, asked).iter().chain(&by_folder).any(|sent| sent.certain)
 }
 
 impl<'c> Goes<'c> {
@@ -107,6 +170,13 @@ fn instead(requests: &Requests, path: String) -> Requests {
 fn untold<'c>(config: &Config, found: &'c Found) -> Goes<'c> {
     let any = config.named("sethandler").any(|handler| proxied(handler).is_some());
     if any { Goes::Untold(found) } else { Goes::Nowhere }
+}
+
+/// A rule that is not followed, where it could lead to a server.
+fn by_rule<'c>(config: &Config, found: &'c Found) -> Goes<'c> {
+    let by_path = ["proxypass", "proxypassmatch"].iter().any(|name| config.named(name).next().is_some());
+    let passes = has(&flags(found), &["p", "proxy"]);
+    if by_path || passes { Goes::Untold(found) } else { untold(config, found) }
 }
 
 /// The page of a folder (mod_dir.c: fixup_dir): the first that is there.

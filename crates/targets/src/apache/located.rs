@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
+use genkai_model::load::host_sent;
+
 use super::config::{Config, Found};
+use super::route::folder::{At, Rewritten, rewritten};
 use super::route::{Route, is_in, rewrite, under};
 use crate::files::Requests;
 
@@ -29,6 +32,8 @@ pub(super) struct Located {
     /// Its whole path, without what is left over of the one that was asked for (PATH_INFO).
     pub(super) file: String,
     pub(super) kind: Kind,
+    /// The same with what is left over.
+    pub(super) whole: String,
     /// Whether the name of the file is known, where the folder is not on this machine.
     is_named: bool,
 }
@@ -42,6 +47,22 @@ impl Located {
 
 /// The file of these requests; none: a rule, or something else that is not followed, may make another one of their path.
 pub(super) fn located(config: &Config, route: &Route<'_>, requests: &Requests) -> Option<Located> {
+    let first = placed(config, route, requests)?;
+    match by_folder(config, route, requests, &first) {
+        Rewritten::Stays | Rewritten::Answered(..) => Some(first),
+        _ => None,
+    }
+}
+
+/// What the rules of its folders do with a request for a file.
+pub(super) fn by_folder<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests, at: &Located) -> Rewritten<'c> {
+    let asked =
+        rewrite::Asked { host: host_sent(&requests.host, route.is_tls(config)), path: &requests.path, method: None };
+    rewritten(config, route, asked, At { file: &at.file, whole: &at.whole })
+}
+
+/// The file that these requests are for before the rules of its folders are looked at.
+pub(super) fn placed(config: &Config, route: &Route<'_>, requests: &Requests) -> Option<Located> {
     let path = requests.path.split('?').next().unwrap_or_default();
     // What httpd makes of such paths is not followed.
     let odd = ["%", "//", "/./", "/../"].iter().any(|part| path.contains(part))
@@ -91,7 +112,8 @@ fn leads(config: &Config, path: &str) -> bool {
 
 /// As far as there are folders.
 fn walked(begin: &str, rest: &str) -> Located {
-    let of = |file: String, kind: Kind| Located { file, kind, is_named: true };
+    let whole = format!("{begin}{rest}");
+    let of = |file: String, kind: Kind| Located { file, kind, whole: whole.clone(), is_named: true };
     let folder = Path::new(begin);
     if !folder.is_dir() {
         let name = rest.trim_start_matches('/');
@@ -99,8 +121,9 @@ fn walked(begin: &str, rest: &str) -> Located {
             true => of(begin.to_owned(), Kind::File),
             // A single name is the file's, whether or not there is one.
             false => Located {
-                file: format!("{begin}{rest}"),
+                file: whole.clone(),
                 kind: Kind::Untold,
+                whole,
                 is_named: !name.is_empty() && !name.contains('/'),
             },
         };

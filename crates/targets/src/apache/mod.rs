@@ -12,6 +12,7 @@ pub mod limits;
 mod located;
 mod looks;
 pub mod origin;
+mod overrides;
 mod passed;
 pub mod private;
 mod product;

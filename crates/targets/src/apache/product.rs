@@ -18,6 +18,7 @@ use super::evidence::{Answers, Out, Watch, children};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
+use super::overrides::Overrides;
 use super::passed;
 use super::private::{self, Private};
 use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url};
@@ -172,7 +173,7 @@ impl Product for Apache {
 
     fn behind(of: &Variant<Self>, _: &Private) -> Vec<Endpoint> {
         let upstream = facts(of, &of.machine(&Environment::default())).upstream;
-        upstream.map_or_else(|| handlers(of.config()), |upstream| upstream.behind)
+        upstream.map_or_else(|| handling(of.config(), of.requests()), |upstream| upstream.behind)
     }
 
     fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
@@ -254,6 +255,12 @@ impl Apache {
             version: self.program.numbers(),
         }
     }
+}
+
+/// Where handlers pass requests, those of files of folders among them, where it is not known which has these.
+fn handling(config: &Config, requests: &Requests) -> Vec<Endpoint> {
+    let merged = Route::find(config, requests).and_then(|route| Overrides::of(config, &route, requests).merged);
+    handlers(merged.as_ref().unwrap_or(config))
 }
 
 /// What the limits are computed from.

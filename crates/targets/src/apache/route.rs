@@ -2,16 +2,18 @@
 
 mod documents;
 mod expression;
+pub(super) mod folder;
 mod forwarded;
 mod members;
 mod proxied;
+mod redirected;
 pub(super) mod rewrite;
 mod url;
 mod workers;
 
 pub use documents::{documents, errors_may_hide, is_url};
-use expression::replaced;
 pub(super) use expression::{expression, is_in};
+use expression::{groups as expression_groups, replaced, with_groups};
 pub(super) use members::members_but;
 pub use members::{Member, Members, answers_are_told, members};
 pub use url::authority;
@@ -114,7 +116,7 @@ impl<'a> Route<'a> {
         };
         let Some(first) = best(&plain) else { return best(&tls) };
         let there = |port: u16| tls.iter().filter(|(route, _)| route.listen.port == port).cloned().collect::<Vec<_>>();
-        let behind = rewrite::to_tls(config, &first, requests);
+        let behind = redirected::to_tls(config, &first, requests);
         let behind = behind.and_then(|(found, port)| Some(Route { redirect: Some(found), ..best(&there(port))? }));
         Some(behind.unwrap_or(first))
     }
@@ -133,16 +135,15 @@ impl<'a> Route<'a> {
     /// The virtual host of a listener for a Host header, and whether it has that name: the first by name, else the first
     /// there is (httpd.apache.org/docs/2.4/vhosts/details.html).
     fn of(config: &'a Config, listen: Listen<'a>, name: &str) -> (Route<'a>, bool) {
-        let hosts = config.found().iter().enumerate().filter(|(_, f)| {
-            f.name == "virtualhost" && f.section && f.args.iter().any(|address| takes(address, &listen))
-        });
-        let hosts: Vec<usize> = hosts.map(|(i, _)| i).collect();
-        // Those of the very address come before those of any (server/vhost.c: ap_update_vhost_given_ip).
-        let exact = |host: &usize| config.found()[*host].args.iter().any(|a| is_of(a, &listen));
-        let hosts = if hosts.iter().any(exact) { hosts.into_iter().filter(exact).collect() } else { hosts };
+        let hosts = hosts(config, &listen);
         let named = hosts.iter().copied().find(|host| has_name(config, *host, name));
         let host = named.or(hosts.first().copied());
         (Route { listen, host, redirect: None }, named.is_some())
+    }
+
+    /// The same before the Host header is read: by the first virtual host of the address (server/protocol.c: ap_read_request).
+    pub(super) fn unnamed(&self, config: &Config) -> Route<'a> {
+        Route { host: hosts(config, &self.listen).first().copied(), ..self.clone() }
     }
 
     /// Whether its listener wants TLS.
@@ -213,6 +214,17 @@ pub(super) fn under(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
 }
 
+/// The virtual hosts of a listener: those of the very address come before those of any (server/vhost.c: ap_update_vhost_given_ip).
+fn hosts(config: &Config, listen: &Listen<'_>) -> Vec<usize> {
+    let all =
+        config.found().iter().enumerate().filter(|(_, f)| {
+            f.name == "virtualhost" && f.section && f.args.iter().any(|address| takes(address, listen))
+        });
+    let all: Vec<usize> = all.map(|(i, _)| i).collect();
+    let exact = |host: &usize| config.found()[*host].args.iter().any(|a| is_of(a, listen));
+    if all.iter().any(exact) { all.into_iter().filter(exact).collect() } else { all }
+}
+
 fn has_name(config: &Config, host: usize, name: &str) -> bool {
     let name = name.rsplit_once(':').filter(|(_, p)| p.parse::<u16>().is_ok()).map_or(name, |(name, _)| name);
     let bare = |text: &str| {
@@ -227,7 +239,7 @@ fn has_name(config: &Config, host: usize, name: &str) -> bool {
         None => unnamed(config, host),
     };
     let aliases = own("serveralias").flat_map(|f| f.args.clone());
-    named.into_iter().chain(aliases).any(|pattern| matches(&bare(&pattern), &name.to_ascii_lowercase()))
+    named.into_iter().chain(aliases).any(|pattern| like(&bare(&pattern), &name.to_ascii_lowercase()))
 }
 
 /// The name of a virtual host that says none (server/vhost.c: ap_fini_vhost_config): with an address that is a wildcard the server's, else the
@@ -242,14 +254,14 @@ fn unnamed(config: &Config, host: usize) -> Option<String> {
 }
 
 /// `*` stands for any characters, `?` for one (server/util.c: ap_strcasecmp_match).
-fn matches(pattern: &str, name: &str) -> bool {
+pub(super) fn like(pattern: &str, name: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return name.is_empty() };
     let rest = &pattern[first.len_utf8()..];
     let mut after = name.chars();
     match (first, after.next()) {
-        ('*', _) => (0..=name.len()).any(|i| name.is_char_boundary(i) && matches(rest, &name[i..])),
-        ('?', Some(_)) => matches(rest, after.as_str()),
-        (c, next) => next == Some(c) && matches(rest, after.as_str()),
+        ('*', _) => (0..=name.len()).any(|i| name.is_char_boundary(i) && like(rest, &name[i..])),
+        ('?', Some(_)) => like(rest, after.as_str()),
+        (c, next) => next == Some(c) && like(rest, after.as_str()),
     }
 }
 
@@ -303,6 +315,12 @@ impl<'a> Pass<'a> {
         let value =
             |a: &'a String| a.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, v)| v);
         rest.iter().rev().find_map(value)
+    }
+
+    /// The same by another copy of its directive.
+    pub(super) fn of<'c>(self, found: &'c Found) -> Pass<'c> {
+        let Pass { path, pattern, url, index, file, .. } = self;
+        Pass { found, path, pattern, url, index, file }
     }
 
     /// A handler that passes all that it has for a file to a URL.

@@ -59,14 +59,7 @@ pub(super) fn candidates<'c>(
     name: &'static str,
 ) -> Vec<(&'c Found, bool)> {
     let mut all = ranked(config, route, requests, config.named(name));
-    // Folders are merged from the shortest on, of all other kinds the last is merged last.
-    let length = |found: &Found| {
-        let folder = found.context.iter().rev().find(|section| section.name == "directory");
-        folder.and_then(|section| section.args.first()).map_or(0, |path| path.trim_end_matches('/').len())
-    };
-    all.sort_by_key(
-        |((rank, _), found)| if rank / 2 == 2 { (2, length(found), rank % 2) } else { (rank / 2, 0, rank % 2) },
-    );
+    all.sort_by_key(|((rank, _), _)| *rank);
     let mut down: Vec<(&Found, bool)> = all.into_iter().rev().map(|((_, sure), found)| (found, sure)).collect();
     let first = down.iter().position(|(_, sure)| *sure).map_or(down.len(), |at| at + 1);
     down.truncate(first);
@@ -89,7 +82,7 @@ fn ranked<'c>(
     route: &Route<'_>,
     requests: &Requests,
     all: impl Iterator<Item = &'c Found>,
-) -> Vec<((u8, bool), &'c Found)> {
+) -> Vec<((Rank, bool), &'c Found)> {
     let path = requests.path.split('?').next().unwrap_or_default();
     let request = Request {
         method: "GET".to_owned(),
@@ -104,6 +97,10 @@ fn ranked<'c>(
     all.filter_map(|found| Some((within.rank(found)?, found))).collect()
 }
 
+/// When a directive is merged, later ones with more: sections of a kind after those of another, folders from the shortest on (those of files within
+/// them, too), what a virtual host says after what the server does.
+type Rank = (u8, usize, bool);
+
 /// A directive that holds for a request, and whether that is sure.
 pub(super) struct Held<'w> {
     pub(super) found: &'w Found,
@@ -116,7 +113,7 @@ const JOINING: [&str; 3] = ["requireall", "requireany", "requirenone"];
 impl<'w> Within<'w> {
     /// The directives of these names of the section that is merged last of those that have any.
     pub(super) fn in_force(&self, names: &[&str]) -> Vec<Held<'w>> {
-        let mut best: (u8, Vec<Held<'w>>) = (0, Vec::new());
+        let mut best: (Rank, Vec<Held<'w>>) = ((0, 0, false), Vec::new());
         let mut section = None;
         for found in self.config.found().iter().filter(|found| names.contains(&found.name.as_str())) {
             let Some((rank, sure)) = self.rank(found) else { continue };
@@ -131,8 +128,8 @@ impl<'w> Within<'w> {
         best.1
     }
 
-    /// When a directive is merged, later ones with more; none: it does not hold. And whether it surely does.
-    fn rank(&self, found: &Found) -> Option<(u8, bool)> {
+    /// When a directive is merged; none: it does not hold. And whether it surely does.
+    fn rank(&self, found: &Found) -> Option<(Rank, bool)> {
         let host = found.host();
         if host.is_some() && host != self.route.host {
             return None;
@@ -143,7 +140,9 @@ impl<'w> Within<'w> {
             kind = kind.max(its);
             sure &= holds;
         }
-        Some((2 * kind + u8::from(host.is_some()), sure))
+        let folder = found.context.iter().rev().find(|section| section.name == "directory");
+        let length = folder.and_then(|section| section.args.first()).map_or(0, |path| path.trim_end_matches('/').len());
+        Some(((kind, if matches!(kind, 2 | 3) { length } else { 0 }, host.is_some()), sure))
     }
 
     /// Whether a section holds the request: when it is merged, and whether it surely does. None: it does not.

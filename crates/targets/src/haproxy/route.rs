@@ -3,6 +3,7 @@
 mod acl;
 mod asked;
 mod bind;
+mod redirected;
 mod rules;
 
 use std::net::IpAddr;
@@ -117,21 +118,10 @@ impl<'c> Route<'c> {
             routes().find(|route| route.back.is_some()).or_else(|| routes().next())
         };
         let Some(plain) = best(false) else { return best(true) };
-        let Some(redirect) = plain.secured(&requests.host) else { return Some(plain) };
-        // Of several listeners the one on the usual port, where the redirect leads.
-        let usual = |bind: &Bind<'_>| bind.is_on(443);
-        let mut secured: Vec<_> = all().filter(|(_, bind)| bind.tls).collect();
-        secured.sort_by_key(|(_, bind)| !usual(bind));
-        let there = secured.into_iter().next().map(|(front, bind)| Route::of(config, front, bind, requests));
+        let Some((redirect, port)) = plain.secured(requests) else { return Some(plain) };
+        let secured = all().filter(|(_, bind)| bind.tls).collect();
+        let there = plain.led(port, secured).map(|(front, bind)| Route::of(config, front, bind, requests));
         Some(there.map_or(plain, |route| Route { redirect: Some(redirect), ..route }))
-    }
-
-    /// The line by which this plain listener does nothing but redirect requests to TLS under the same name.
-    fn secured(&self, host: &str) -> Option<&'c Found> {
-        let found = self.answered.filter(|found| {
-            self.doubts.iter().all(|doubt| rules::final_action(doubt).is_none()) && rules::to_tls(found, host)
-        });
-        found.filter(|_| !self.bind.tls)
     }
 
     /// By the rules of a frontend in the order in which HAProxy looks at them, then those of the backend.

@@ -1,15 +1,20 @@
 //! What nginx answers itself: the directives that refuse or answer a request before anything behind nginx gets it, in the order in which
 //! nginx comes to them (src/http/ngx_http_request.c, ngx_http_core_module.h: phases).
 
+mod foreign;
+mod served;
+
 use std::net::Ipv4Addr;
 
 use genkai_model::limit::Origin;
 use genkai_model::load::Request;
 
-use super::config::{Found, ITSELF, Route, Stage, Way};
+use super::config::{Found, Route, Stage, Way};
 use super::evidence::signature;
 use super::settings::value::size;
 use crate::product::{OwnAnswer, carries, head, on_line};
+use foreign::foreign;
+use served::served;
 
 /// `large_client_header_buffers` where nobody says anything (src/http/ngx_http_core_module.c).
 const HEADER_BUFFERS: &str = "4 8k";
@@ -27,7 +32,7 @@ pub(super) fn own(route: &Route<'_>, request: &Request) -> Vec<OwnAnswer> {
     }
     let mut seen: Vec<OwnAnswer> = Vec::new();
     all.retain(|one| {
-        let new = !seen.iter().any(|other| other.origin == one.origin && other.setting == one.setting);
+        let new = !seen.iter().any(|other| other.is(one));
         seen.extend(new.then(|| one.clone()));
         new
     });
@@ -75,6 +80,11 @@ fn certificate(route: &Route<'_>) -> Option<OwnAnswer> {
 fn of_way(route: &Route<'_>, way: &Way<'_>, request: &Request) -> Vec<OwnAnswer> {
     let first = way.looked.first();
     let refused = first.into_iter().flat_map(|stage| access(route, stage, request)).collect::<Vec<_>>();
+    // Only requests that rewriting has answered do not come to what may answer anything.
+    let others: Vec<OwnAnswer> =
+        first.into_iter().flat_map(|stage| foreign(route, stage)).map(|found| any(&found)).collect();
+    let refused = refused.into_iter().map(|one| OwnAnswer { certain: one.certain && others.is_empty(), ..one });
+    let refused: Vec<OwnAnswer> = refused.collect();
     // What is refused before does not come to what answers later.
     let last = way.by.as_ref().map(|(found, status)| answered(route, way, found, *status));
     let mut all = match refused.iter().any(|one| one.certain) {
@@ -82,11 +92,18 @@ fn of_way(route: &Route<'_>, way: &Way<'_>, request: &Request) -> Vec<OwnAnswer>
         false => refused.into_iter().chain(last).collect(),
     };
     if way.status.is_none() {
-        let (own, page) = files(route, way);
+        let (own, page) = files(route, way, !others.is_empty());
         all.extend(own);
         all.extend(pages(route, way, page.as_ref()));
+        all.extend(others);
     }
     all
+}
+
+/// What may answer in any way that is told as a redirect or a failure.
+fn any(found: &Found<'_>) -> OwnAnswer {
+    let when = "it may answer so; what it does is not known".to_owned();
+    OwnAnswer { guess: true, when, ..of(found, &(300..600).collect::<Vec<_>>()) }
 }
 
 /// `return`, `rewrite`, `internal`, a location's slash.
@@ -151,7 +168,7 @@ fn access(route: &Route<'_>, stage: &Stage<'_>, request: &Request) -> Vec<OwnAns
     if let Some((found, sure)) = denied(&scopes) {
         let certain = sure && !any && OTHER_ADDRESS.iter().all(|name| first(&scopes, &[name]).is_empty());
         let (signature, when) = (Some(signature::FORBIDDEN.to_owned()), "its client's address is refused".to_owned());
-        add(&mut all, OwnAnswer { certain, signature, when, ..of(&found, &[403]) }, &found);
+        add(&mut all, OwnAnswer { certain, signature, of_path: true, when, ..of(&found, &[403]) }, &found);
     }
     if let Some(found) = on(&scopes, "auth_basic") {
         let certain = !carries(request, "authorization") && !found.written().contains('$');
@@ -224,24 +241,20 @@ fn holds(of: &str) -> Option<bool> {
     Some(u32::from(address) & mask == u32::from(Ipv4Addr::LOCALHOST) & mask)
 }
 
-/// `try_files ... =CODE`, and files that nginx serves itself; and the `error_page` that says what that is answered with.
-fn files<'a>(route: &Route<'a>, way: &Way<'a>) -> (Vec<OwnAnswer>, Option<Found<'a>>) {
+/// `try_files ... =CODE`, and files that nginx serves itself; and the `error_page` that says what that is answered with. `others`: whether something
+/// that is not known may answer so, too.
+fn files<'a>(route: &Route<'a>, way: &Way<'a>, others: bool) -> (Vec<OwnAnswer>, Option<Found<'a>>) {
     let block = way.handler.last().cloned().unwrap_or_else(|| route.server.clone());
     let inside = block.inside();
-    let passes = way.pass().is_some();
     let tried = inside.iter().find(|found| found.directive.is("try_files"));
-    let code = tried.and_then(|found| Some((found, found.args().last()?.strip_prefix('=')?.parse().ok()?)));
-    if let Some((found, code)) = code {
-        let (statuses, page) = paged(route, &way.handler, code);
-        let by = page.as_ref().map(|page| format!(", and `{}` ({}) says with what", page.written(), page.place()));
-        let when = "no file that it names is there".to_owned() + &by.unwrap_or_default();
-        return (vec![OwnAnswer { certain: !passes && !way.guessed, when, ..of(found, &statuses) }], page);
-    }
-    let itself = ITSELF.iter().any(|name| inside.iter().any(|found| found.directive.is(name)));
-    let root = ["alias", "root"].into_iter().find_map(|name| route.inherited_at(&way.handler, name).pop());
-    let root = root.filter(|_| !passes && !itself && tried.is_none());
-    let when = "there is no such file, or it may not be read".to_owned();
-    (root.map(|found| OwnAnswer { certain: !way.guessed, when, ..of(&found, &[403, 404]) }).into_iter().collect(), None)
+    let Some(found) = tried else { return (served(route, way, others || way.guessed), None) };
+    let code = found.args().last().and_then(|last| last.strip_prefix('=')?.parse().ok());
+    let Some(code) = code else { return (Vec::new(), None) };
+    let (statuses, page) = paged(route, &way.handler, code);
+    let by = page.as_ref().map(|page| format!(", and `{}` ({}) says with what", page.written(), page.place()));
+    let when = "no file that it names is there".to_owned() + &by.unwrap_or_default();
+    let certain = way.pass().is_none() && !others && !way.guessed;
+    (vec![OwnAnswer { certain, when, ..of(found, &statuses) }], page)
 }
 
 /// `error_page CODE =NEW`, by which what stands behind is told as something else; without the one that is `told` of already.

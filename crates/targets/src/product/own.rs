@@ -29,10 +29,16 @@ pub struct OwnAnswer {
     pub silent: bool,
     /// Whether these requests are answered so whatever else is the case: the configuration and the requests alone say it.
     pub certain: bool,
+    /// Whether its message in the log is also made where it stands elsewhere, for other requests than this one.
+    pub of_path: bool,
+    /// Whether it only may: what it does is not known.
+    pub guess: bool,
     /// Whether what stands behind has answered before it does.
     pub late: bool,
     /// When it answers, as a clause.
     pub when: String,
+    /// By what it is known among several answers of the same line; empty: it has one.
+    pub kind: &'static str,
 }
 
 impl OwnAnswer {
@@ -49,9 +55,17 @@ impl OwnAnswer {
             law: None,
             silent: false,
             certain: false,
+            of_path: false,
+            guess: false,
             late: false,
             when,
+            kind: "",
         }
+    }
+
+    /// Whether another one is the same answer of the same line.
+    pub fn is(&self, other: &OwnAnswer) -> bool {
+        (&self.setting, &self.origin, self.kind) == (&other.setting, &other.origin, other.kind)
     }
 
     /// The directive as it is written, with its place.
@@ -86,6 +100,7 @@ impl OwnAnswer {
         let early = self.counter.as_ref().filter(|_| self.statuses.is_empty() && !self.silent);
         let kinds: Vec<ErrorKind> = kinds.into_iter().chain(early.map(|_| ErrorKind::ConnectOther)).collect();
         let line = if let Origin::File { line, .. } = self.origin { format!(".{line}") } else { String::new() };
+        let kind = if self.kind.is_empty() { String::new() } else { format!(".{}", self.kind) };
         (!kinds.is_empty()).then(|| Limit {
             value: self.value.clone(),
             origin: self.origin.clone(),
@@ -103,7 +118,7 @@ impl OwnAnswer {
             },
             symptom: errors(&kinds),
             ..Limit::named(
-                &format!("{product}.answers.{}{line}", self.setting.replace(' ', "-")),
+                &format!("{product}.answers.{}{line}{kind}", self.setting.replace(' ', "-")),
                 product,
                 &self.setting,
             )

@@ -64,19 +64,43 @@ const LINES: [&str; 26] = [
      </Directory>",
 ];
 
+/// Where what a `.htaccess` in the folder of the site says counts.
+const OVERRIDDEN: &str = "<FilesMatch \\.php$>\nHANDLER\n</FilesMatch>\n<Directory ROOT/site>\nOptions FollowSymLinks\nAllowOverride All\n</Directory>";
+
+/// What it says.
+const OVERRIDES: [&str; 12] = [
+    "RewriteEngine On\nRewriteBase /\nRewriteRule ^index\\.php$ - [L]\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} \
+     !-d\nRewriteRule . /index.php [L]",
+    "<IfModule mod_rewrite.c>\nRewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule ^(.*)$ index.php/$1 [L]\n</IfModule>",
+    "RewriteEngine On\nRewriteRule ^api/(.*)$ BACKEND/ht/$1 [P]",
+    "RewriteEngine On\nRewriteRule ^a/ - [F]",
+    "RewriteRule . /index.php",
+    "FallbackResource /index.php",
+    "DirectoryIndex index.php",
+    "ErrorDocument 404 /index.php",
+    "<FilesMatch \\.html$>\nHANDLER\n</FilesMatch>",
+    "<Files x.php>\nSetHandler none\n</Files>",
+    "SetHandler none\nRedirect /a /x.php",
+    "RewriteEngine On\nRewriteCond %{HTTP_COOKIE} x\nRewriteRule . /index.php [L]",
+];
+
 fn configuration(dir: &Path, listen: SocketAddr, backend: SocketAddr, lines: &str) -> String {
     let load = |name: &str| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");
     let modules = ["mpm_event", "authz_core", "dir", "alias", "rewrite", "proxy", "proxy_http"].map(load).concat();
     let user = if nix::unistd::geteuid().is_root() { "User www-data\nGroup www-data\n" } else { "" };
     let root = dir.display().to_string();
-    let lines = lines
-        .replace("HANDLER", &format!("SetHandler \"proxy:http://{backend}\""))
-        .replace("BACKEND", &format!("http://{backend}"))
-        .replace("ROOT", &root);
+    let lines = filled(dir, backend, lines);
     format!(
         "ServerRoot {root}\nPidFile {root}/pid\nErrorLog {root}/log\nDefaultRuntimeDir {root}\nServerName main\n{modules}{user}StartServers \
          1\nListen {listen}\nDocumentRoot {root}/site\n<Proxy \"http://{backend}\">\nProxySet max=3\n</Proxy>\n{lines}\n"
     )
+}
+
+fn filled(dir: &Path, backend: SocketAddr, lines: &str) -> String {
+    lines
+        .replace("HANDLER", &format!("SetHandler \"proxy:http://{backend}\""))
+        .replace("BACKEND", &format!("http://{backend}"))
+        .replace("ROOT", &dir.display().to_string())
 }
 
 /// The head of an answer.
@@ -121,22 +145,7 @@ fn requests_go_to_a_server_where_it_is_told() {
     let backend = backend();
     let (mut wrong, mut told, mut made) = (Vec::new(), 0, 0);
     for lines in LINES {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        for folder in ["site/a", "site/b", "other"] {
-            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
-        }
-        for file in [
-            "site/index.php",
-            "site/x.php",
-            "site/x.html",
-            "site/a/b.php",
-            "site/a/index.php",
-            "site/b/index.html",
-            "other/y.php",
-        ] {
-            std::fs::write(dir.path().join(file), "x").unwrap();
-        }
+        let dir = site();
         let (found, known) = differences(dir.path(), backend, lines);
         wrong.extend(found);
         told += known;
@@ -144,4 +153,44 @@ fn requests_go_to_a_server_where_it_is_told() {
     }
     assert!(told * 10 >= made * 8, "{told} of {made} ways are told");
     agree("ways through apache", made, told, &wrong);
+}
+
+/// A site.
+fn site() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for folder in ["site/a", "site/b", "other"] {
+        std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    for file in [
+        "site/index.php",
+        "site/x.php",
+        "site/x.html",
+        "site/a/b.php",
+        "site/a/index.php",
+        "site/b/index.html",
+        "other/y.php",
+    ] {
+        std::fs::write(dir.path().join(file), "x").unwrap();
+    }
+    dir
+}
+
+#[test]
+fn what_files_of_folders_say_is_followed_too() {
+    if !is_installed("apache2") {
+        return;
+    }
+    let backend = backend();
+    let (mut wrong, mut told, mut made) = (Vec::new(), 0, 0);
+    for overrides in OVERRIDES {
+        let dir = site();
+        std::fs::write(dir.path().join("site/.htaccess"), filled(dir.path(), backend, overrides)).unwrap();
+        let (found, known) = differences(dir.path(), backend, OVERRIDDEN);
+        wrong.extend(found.into_iter().map(|one| format!("{overrides}\n{one}")));
+        told += known;
+        made += PATHS.len() as u64;
+    }
+    assert!(told * 10 >= made * 7, "{told} of {made} ways are told");
+    agree("ways through files of folders", made, told, &wrong);
 }

@@ -42,6 +42,7 @@ pub(super) fn read(main: &Path, reading: Reading, texts: BTreeMap<PathBuf, Vec<u
         uses: BTreeMap::new(),
         modules: STATIC.iter().map(|name| (*name).to_owned()).collect(),
         undefined: Vec::new(),
+        variables: BTreeMap::new(),
         root: reading.root.clone(),
         reading,
     };
@@ -60,6 +61,31 @@ pub(super) fn read(main: &Path, reading: Reading, texts: BTreeMap<PathBuf, Vec<u
     };
     let id = evaluation.add(path, text)?;
     evaluation.file(id)?;
+    evaluation.config.variables = evaluation.variables;
+    Ok(evaluation.config)
+}
+
+/// Reads further files, each of which counts within a folder.
+pub(super) fn within(config: &Config, host: Option<usize>, files: &[(String, PathBuf)]) -> Result<Config, ConfigError> {
+    let mut evaluation = Evaluation {
+        config: config.clone(),
+        texts: BTreeMap::new(),
+        variables: config.variables.clone(),
+        macros: Macros::new(),
+        context: Vec::new(),
+        depth: 0,
+        inclusions: 0,
+    };
+    let section = |name: &str, args: Vec<String>, index: usize| Section { name: name.to_owned(), args, index };
+    for (number, (folder, path)) in files.iter().enumerate() {
+        let text = bytes(path).map_err(ConfigError::read(path))?;
+        let id = evaluation.add(path.clone(), text)?;
+        let around = host.map(|index| section("virtualhost", config.found[index].args.clone(), index));
+        // It is no section of a file, so it has a place that none has.
+        let own = section("directory", vec![folder.clone()], usize::MAX - number);
+        evaluation.context = around.into_iter().chain([own]).collect();
+        evaluation.file(id)?;
+    }
     Ok(evaluation.config)
 }
 

@@ -140,6 +140,8 @@ pub struct Config {
     modules: BTreeSet<String>,
     /// Variables that nothing defines, with their place.
     undefined: Vec<(String, String)>,
+    /// Variables that are defined in the end.
+    variables: BTreeMap<String, String>,
     root: PathBuf,
     reading: Reading,
 }
@@ -159,6 +161,19 @@ impl Config {
     /// As [`Config::read`].
     pub fn of_text(path: &Path, text: Vec<u8>, reading: Reading) -> Result<Config, ConfigError> {
         evaluate::read(path, reading, BTreeMap::from([(path.to_owned(), text)]))
+    }
+
+    /// The same with files that count each within a folder (`.htaccess`), as requests meet them that come to a virtual host. They come last: where all else
+    /// stands is as before.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not httpd's syntax.
+    pub(in crate::apache) fn with_folders(
+        &self,
+        host: Option<usize>,
+        files: &[(String, PathBuf)],
+    ) -> Result<Config, ConfigError> {
+        evaluate::within(self, host, files)
     }
 
     /// All files, the main one first, then in the order they were met. Each use of a macro is one, with the path of the definition's.

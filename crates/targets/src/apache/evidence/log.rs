@@ -52,6 +52,14 @@ pub mod signature {
     pub const DENIED: &str = "apache.denied";
     /// `Deny` of mod_access_compat did.
     pub const DENIED_COMPAT: &str = "apache.denied.compat";
+    /// A file, a `.htaccess` or a folder on the way to it may not be read: 403.
+    pub const FILE_DENIED: &str = "apache.file.denied";
+    /// A folder without a page, which may not be listed: 403.
+    pub const FOLDER: &str = "apache.folder";
+    /// A file of a folder (`.htaccess`) has a line that httpd does not take: 500.
+    pub const OVERRIDE_REFUSED: &str = "apache.override.refused";
+    /// Rules of a folder are forbidden by its `Options`: 403.
+    pub const RULES_FORBIDDEN: &str = "apache.rewrite.options";
     /// A child process died of a signal.
     pub const CHILD_DIED: &str = "apache.child_died";
     /// A child process could not be forked.
@@ -86,6 +94,12 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH01591", signature::BODY_TOO_LARGE),      // http_filters.c: read past the limit
     ("AH01630", signature::DENIED),              // modules/aaa/mod_authz_core.c: authorize_user_core
     ("AH01797", signature::DENIED_COMPAT),       // modules/aaa/mod_access_compat.c: check_dir_access
+    ("AH00132", signature::FILE_DENIED),         // server/core.c: default_handler
+    ("AH00035", signature::FILE_DENIED),         // server/request.c: ap_directory_walk, search permissions
+    ("AH00037", signature::FILE_DENIED),         // request.c: a symbolic link
+    ("AH01276", signature::FOLDER),              // modules/generators/mod_autoindex.c: handle_autoindex
+    ("AH00529", signature::FILE_DENIED),         // server/config.c: ap_parse_htaccess, of a folder, too
+    ("AH00670", signature::RULES_FORBIDDEN),     // modules/mappers/mod_rewrite.c: hook_fixup
     ("AH00051", signature::CHILD_DIED),          // server/mpm_unix.c: ap_process_child_status
     ("AH00052", signature::CHILD_DIED),          // the same, without a core dump
     ("AH00159", signature::FORK_FAILED),         // prefork.c
@@ -104,6 +118,7 @@ pub(in crate::apache) fn known() -> impl Iterator<Item = &'static str> {
         signature::CHILD_FULL,
         signature::BACKEND_PORTS,
         signature::DESCRIPTORS_OTHER,
+        signature::OVERRIDE_REFUSED,
     ];
     KNOWN.iter().map(|(_, name)| *name).chain(unnumbered)
 }
@@ -159,6 +174,10 @@ pub fn classify(line: &str) -> Entry<'_> {
     }
     let signature = match (known, errno) {
         (None, None) if CHILD_FULL.is_match(message) => Some(signature::CHILD_FULL),
+        // server/config.c: ap_parse_htaccess. It begins with the file's name, and nothing else is told so.
+        (None, None) if level == "alert" && number.is_none() && message.starts_with('/') => {
+            Some(signature::OVERRIDE_REFUSED)
+        }
         // Only servers send this alert (RFC 8446, 6.2). The words are OpenSSL's (ssl/ssl_stat.c), its number in parentheses.
         (None, None)
             if number.is_none() && message.starts_with("SSL Library Error: ") && wants_certificate(message) =>

@@ -15,6 +15,7 @@ use super::config::{Config, Found, Reading};
 use super::handler::{self, Goes};
 use super::lifecycle::environment;
 use super::limits::{self, Facts};
+use super::overrides::Overrides;
 use super::route::rewrite::leading;
 use super::route::{Route, is_url};
 use super::secured;
@@ -68,7 +69,20 @@ fn led(config: &Config, route: &Route<'_>, requests: &Requests) -> Vec<Remark> {
         Goes::Untold(found) => Some(found),
         _ => None,
     };
-    leading(config, route, requests).into_iter().chain(by_handler).map(say).collect()
+    let led = leading(config, route, requests).into_iter().chain(by_handler).map(say);
+    led.chain(overridden(config, route, requests)).collect()
+}
+
+/// Files of folders that count for these requests.
+fn overridden(config: &Config, route: &Route<'_>, requests: &Requests) -> Option<Remark> {
+    let overrides = Overrides::of(config, route, requests);
+    let by = overrides.files.first()?.by;
+    let read = match overrides.merged {
+        Some(_) => "of what they say, only where it leads these requests, and whether it denies them, is evaluated",
+        None => "what they say is not evaluated",
+    };
+    let text = format!("lets {} count for these requests: {read}", overrides.paths());
+    Some(remark(RemarkKind::Unsure, Some(config.place(by)), &by.words[0].value, text, None))
 }
 
 /// A pass by which no WebSocket is opened: by `http:` one is where the worker has `upgrade=` (httpd 2.4.47 and later; proxy_util.c:

@@ -168,8 +168,11 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
     let known: Vec<Limit> =
         all.into_iter().flatten().chain(file).chain(encrypted).chain(accidents(&facts(""))).collect();
     // What answers a request itself is told apart from limits (answers.rs).
-    use crate::apache::evidence::signature::{DENIED, DENIED_COMPAT, REQUEST_SLOW};
-    let answers = [DENIED, DENIED_COMPAT, REQUEST_SLOW];
+    use crate::apache::evidence::signature::{
+        DENIED, DENIED_COMPAT, FILE_DENIED, FOLDER, OVERRIDE_REFUSED, REQUEST_SLOW, RULES_FORBIDDEN,
+    };
+    let files = [FILE_DENIED, FOLDER, OVERRIDE_REFUSED, RULES_FORBIDDEN];
+    let answers = [DENIED, DENIED_COMPAT, REQUEST_SLOW].into_iter().chain(files).collect::<Vec<_>>();
     for name in crate::apache::evidence::known().filter(|name| !answers.contains(name)) {
         let signs = [Sign::Log, Sign::LoggedOnce, Sign::LoggedUnserved].map(|sign| sign(name.to_owned()));
         assert!(

@@ -36,7 +36,7 @@ impl Route<'_> {
     }
 
     /// The URL that a rule makes (modules/mappers/mod_rewrite.c: do_expand); none where something else decides it than its path and its host.
-    fn made(&self, config: &Config, rule: &Rule<'_>, request: Asked<'_>) -> Option<String> {
+    pub(super) fn made(&self, config: &Config, rule: &Rule<'_>, request: Asked<'_>) -> Option<String> {
         let path = request.path.split('?').next()?;
         let pattern = rule.found.arg(0)?;
         let groups = match pattern.starts_with('!') {

@@ -17,7 +17,7 @@ pub(in crate::apache) struct Sent<'c> {
     /// How many conditions it has.
     pub(in crate::apache) conditions: usize,
     /// Where it sends the client; none: it refuses.
-    to: Option<&'c str>,
+    pub(super) to: Option<&'c str>,
 }
 
 /// A request as far as rules look at it.
@@ -60,7 +60,7 @@ pub(super) struct Rule<'c> {
     pub(super) to: Option<&'c str>,
     /// Whether its pattern and its conditions do; none: that is not known.
     pub(super) holds: Option<bool>,
-    conditions: usize,
+    pub(super) conditions: usize,
 }
 
 impl Rule<'_> {
@@ -140,7 +140,7 @@ pub(in crate::apache) fn leading<'c>(config: &'c Config, route: &Route<'_>, requ
     all
 }
 
-/// Whether rules may make another path of this one.
+/// Whether rules may make another path of this one, before it is known which file it is for; those of folders are looked at after that.
 pub(in crate::apache) fn may_move(config: &Config, route: &Route<'_>, requests: &Requests) -> bool {
     !moving(config, route, requests).is_empty() || inner(config, route, requests).next().is_some()
 }
@@ -172,7 +172,8 @@ fn moving<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Vec
     all
 }
 
-/// Rules within sections that may hold this request: their patterns are held against what is left of a path there, which is not followed.
+/// Rules within sections that may hold this request, and are not those of a plain folder (`folder.rs`): their patterns are held against what is left of
+/// a path there, which is not followed.
 fn inner<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> impl Iterator<Item = &'c Found> {
     let path = requests.path.split('?').next().unwrap_or_default();
     let elsewhere = |section: &Section| {
@@ -190,23 +191,25 @@ fn inner<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> impl
         let mine = found.host().is_none() || found.host() == host;
         let flags = flags(found);
         let leads = found.arg(1).is_some_and(|to| to != "-" && status(&flags, Some(to)).is_none());
-        is_on && mine && leads && inside.clone().next().is_some() && !inside.clone().any(elsewhere)
+        let is_folder = |s: &Section| s.name == "directory" && expression(s).is_none();
+        let is_open = inside.clone().any(|section| !is_folder(section)) || inside.clone().count() > 1;
+        is_on && mine && leads && is_open && !inside.clone().any(elsewhere)
     })
 }
 
 /// The flags of a rule, `[F,L]`.
-fn flags(found: &Found) -> Vec<String> {
+pub(in crate::apache) fn flags(found: &Found) -> Vec<String> {
     let last = found.args.get(2).map_or("", String::as_str);
     let inside = last.trim_start_matches('[').trim_end_matches(']');
     inside.split(',').map(|flag| flag.trim().to_ascii_lowercase()).collect()
 }
 
-fn has(flags: &[String], names: &[&str]) -> bool {
+pub(in crate::apache) fn has(flags: &[String], names: &[&str]) -> bool {
     flags.iter().any(|flag| names.contains(&flag.split('=').next().unwrap_or_default()))
 }
 
 /// The status that flags give (modules/mappers/mod_rewrite.c: cmd_rewriterule_setflag); an absolute address redirects by itself.
-fn status(flags: &[String], to: Option<&str>) -> Option<u16> {
+pub(super) fn status(flags: &[String], to: Option<&str>) -> Option<u16> {
     if has(flags, &["f", "forbidden"]) {
         return Some(403);
     }
@@ -228,16 +231,21 @@ fn status(flags: &[String], to: Option<&str>) -> Option<u16> {
 }
 
 /// Whether a pattern, `!` before it for not, is in a text; none: that cannot be told.
-fn matches(pattern: &str, text: &str, blind: bool) -> Option<bool> {
+pub(super) fn matches(pattern: &str, text: &str, blind: bool) -> Option<bool> {
     let (not, pattern) = pattern.strip_prefix('!').map_or((false, pattern), |pattern| (true, pattern));
     Some(Reads { blind, whole: true }.matches(pattern, text)? != not)
 }
 
 /// Whether conditions hold, of which `[OR]` joins one to the next; none: not known.
 fn all_hold(conditions: &[&Found], config: &Config, route: &Route<'_>, request: Asked<'_>) -> Option<bool> {
+    joined(conditions, |found| holds(found, config, route, request))
+}
+
+/// The same by what is known of each.
+pub(super) fn joined(conditions: &[&Found], holds: impl Fn(&Found) -> Option<bool>) -> Option<bool> {
     let (mut all, mut any) = (Some(true), Some(false));
     for found in conditions {
-        let holds = holds(found, config, route, request);
+        let holds = holds(found);
         any = either(any, holds);
         if !has(&flags(found), &["or", "ornext"]) {
             all = either(all.map(|b| !b), any.map(|b| !b)).map(|b| !b);
@@ -257,7 +265,7 @@ fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
 }
 
 /// Whether one condition holds; none: something else decides it than the request and the configuration.
-fn holds(found: &Found, config: &Config, route: &Route<'_>, request: Asked<'_>) -> Option<bool> {
+pub(super) fn holds(found: &Found, config: &Config, route: &Route<'_>, request: Asked<'_>) -> Option<bool> {
     let name = found.arg(0)?.strip_prefix("%{")?.strip_suffix('}')?;
     let value = value(name, config, route, request)?;
     let (blind, pattern) = (has(&flags(found), &["nc", "nocase"]), found.arg(1)?);
@@ -285,13 +293,21 @@ pub(super) fn value(name: &str, config: &Config, route: &Route<'_>, request: Ask
     })
 }
 
-/// `Redirect` and its kind (modules/mappers/mod_alias.c): the first whose path holds.
+/// `Redirect` and its kind (modules/mappers/mod_alias.c).
+pub(super) const REDIRECTS: [&str; 4] = ["redirect", "redirectpermanent", "redirecttemp", "redirectmatch"];
+
+/// Those of the virtual host, then those of the server: the first whose path holds.
 fn redirects<'c>(config: &'c Config, route: &Route<'_>, path: &str) -> Option<Sent<'c>> {
-    let names = ["redirect", "redirectpermanent", "redirecttemp", "redirectmatch"];
-    let own = own(config, route, &names).into_iter();
+    let own = own(config, route, &REDIRECTS).into_iter();
     let global =
-        config.found().iter().filter(|f| route.host.is_some() && f.is_global() && names.contains(&f.name.as_str()));
-    own.chain(global).find_map(|found| {
+        config.found().iter().filter(|f| route.host.is_some() && f.is_global() && REDIRECTS.contains(&f.name.as_str()));
+    redirecting(own.chain(global), path)
+}
+
+/// The first of these whose path holds.
+pub(super) fn redirecting<'c>(all: impl Iterator<Item = &'c Found>, path: &str) -> Option<Sent<'c>> {
+    let mut all = all;
+    all.find_map(|found| {
         let code = |word: &str| match word {
             "permanent" => Some(301),
             "temp" => Some(302),
@@ -314,29 +330,4 @@ fn redirects<'c>(config: &'c Config, route: &Route<'_>, path: &str) -> Option<Se
             to: rest.get(1).map(String::as_str),
         })
     })
-}
-
-impl Sent<'_> {
-    /// The port of TLS that it surely sends a client to under the same name; none: it does something else.
-    pub(in crate::apache) fn to_tls(&self, host: &str) -> Option<u16> {
-        let rest = self.to.filter(|_| self.certain)?.strip_prefix("https://")?;
-        let name = host.split(':').next()?;
-        let same = ["%{SERVER_NAME}", "%{HTTP_HOST}"].iter().find_map(|same| rest.strip_prefix(same));
-        let after = same.or_else(|| rest.strip_prefix(name).filter(|_| !name.is_empty()))?;
-        match after.strip_prefix(':') {
-            Some(port) => port.split('/').next()?.parse().ok(),
-            None => (after.is_empty() || after.starts_with(['/', '%', '$'])).then_some(443),
-        }
-    }
-}
-
-/// The directive by which requests on a plain listener are only redirected to TLS under the same name, and the port there.
-pub(in crate::apache) fn to_tls<'c>(
-    config: &'c Config,
-    plain: &Route<'_>,
-    requests: &Requests,
-) -> Option<(&'c Found, u16)> {
-    let asked = Asked { host: host_sent(&requests.host, plain.is_tls(config)), path: &requests.path, method: None };
-    let first = answers(config, plain, asked).into_iter().next()?;
-    Some((first.found, first.to_tls(&requests.host)?))
 }

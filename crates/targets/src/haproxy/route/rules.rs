@@ -70,21 +70,6 @@ pub(in crate::haproxy) fn moves(rule: &Found) -> bool {
     rule.is("http-request") && (MOVES.contains(&action) || action == "set-query")
 }
 
-/// Whether a rule redirects to `https://` under the same name.
-pub(super) fn to_tls(rule: &Found, host: &str) -> bool {
-    let Some(("redirect", words)) = final_action(rule) else { return false };
-    let to = rule.words.get(words + 1).map_or("", |word| word.value.as_str());
-    match rule.words.get(words).map(|word| word.value.as_str()) {
-        Some("scheme") => to == "https",
-        Some("prefix" | "location") => to.strip_prefix("https://").is_some_and(|rest| {
-            let same = ["%[hdr(host)]", "%[req.hdr(host)]", "%[req.hdr(Host)]", "%[hdr(Host)]"];
-            let name = host.split(':').next().unwrap_or(host);
-            same.iter().any(|same| rest.starts_with(same)) || rest.split(['/', '%']).next() == Some(name)
-        }),
-        _ => false,
-    }
-}
-
 impl Effect {
     /// Of the action that stands as argument `at` of a rule; `redirect` is its own action.
     fn of(rule: &Found, at: usize) -> Effect {

@@ -1,7 +1,6 @@
 //! Where a plain listener leads that only redirects to TLS, as certbot and most guides write it before a site.
 
-use super::location::matches;
-use super::{Address, Config, Family, Found, Route, asked};
+use super::{Address, Config, Family, Found, Route, Way, asked};
 use crate::files::Requests;
 
 /// Variables that hold the name that a request came for.
@@ -40,47 +39,42 @@ impl Config {
     }
 }
 
-/// The directive that redirects a request that came in without TLS to TLS under the same name, and the port it leads to.
+/// The directive that redirects a request that came in without TLS to the same target over TLS under the same name, and the port it leads to. What leads
+/// to another page is not followed: that would be another load.
 fn redirect<'a>(plain: &Route<'a>, host: Option<&str>, path: &str) -> Option<(Found<'a>, u16)> {
     let [way] = &plain.ways[..] else { return None };
-    if !way.status.is_some_and(is_redirect) {
-        return None;
-    }
+    let (found, _) = way.by.as_ref().filter(|(_, status)| way.status == Some(*status) && is_redirect(*status))?;
     let name = plain.server.inside().into_iter().find(|f| f.directive.is("server_name")).and_then(|f| f.arg(0));
-    let blocks = std::iter::once(&plain.server).chain(plain.handler().last());
-    blocks.flat_map(|block| answers(block)).find_map(|found| {
-        let to = target(&found, path)?;
-        let (authority, port) = to.rsplit_once(':').map_or((&*to, Some(443)), |(name, port)| (name, port.parse().ok()));
-        let same = SAME_NAME.contains(&authority)
-            || (authority == "$server_name" && (host.is_none() || host == name.as_deref()))
-            || host.is_some_and(|host| host.split(':').next() == Some(authority));
-        same.then_some((found, port?))
-    })
-}
-
-/// The `return` and `rewrite` of a block and of the `if` in it.
-fn answers<'a>(block: &Found<'a>) -> Vec<Found<'a>> {
-    let own = |f: &Found<'_>| f.directive.is("return") || f.directive.is("rewrite");
-    let within = |f: Found<'a>| if f.directive.is("if") { f.inside() } else { vec![f] };
-    block.inside().into_iter().flat_map(within).filter(own).collect()
-}
-
-/// The authority of the `https://` address that a `return` or `rewrite` sends a request for `path` to.
-fn target(found: &Found<'_>, path: &str) -> Option<String> {
-    let args = found.args();
-    let url = if found.directive.is("return") {
-        let code = args.first()?.parse::<u16>().ok();
-        if code.is_some_and(|code| !is_redirect(code)) {
-            return None;
-        }
-        args.last()?.clone()
-    } else {
-        let all = matches(args.first()?.as_bytes(), path, false) == Some(true);
-        args.get(1).filter(|_| all)?.clone()
-    };
+    let url = target(found)?;
     let rest = url.strip_prefix("https://")?;
-    let end = PATH_BEGINS.iter().filter_map(|begin| rest.find(begin)).min().unwrap_or(rest.len());
-    Some(rest[..end].to_owned())
+    let (authority, to) =
+        rest.split_at(PATH_BEGINS.iter().filter_map(|begin| rest.find(begin)).min().unwrap_or(rest.len()));
+    let (authority, port) =
+        authority.rsplit_once(':').map_or((authority, Some(443)), |(name, port)| (name, port.parse().ok()));
+    let same = SAME_NAME.contains(&authority)
+        || (authority == "$server_name" && (host.is_none() || host == name.as_deref()))
+        || host.is_some_and(|host| host.split(':').next() == Some(authority));
+    let leads = led(found, way, to)? == path;
+    (same && leads).then_some((found.clone(), port?))
+}
+
+/// The URL that a `return` or `rewrite` sends clients to.
+fn target(found: &Found<'_>) -> Option<String> {
+    let args = found.args();
+    if found.directive.is("return") { args.last().cloned() } else { args.get(1).cloned() }
+}
+
+/// Path and query that a URL with this end leads to; none where that is not known. A `rewrite` adds the query unless its URL ends with `?`
+/// (ngx_http_rewrite_module.c: ngx_http_rewrite).
+fn led(found: &Found<'_>, way: &Way<'_>, to: &str) -> Option<String> {
+    let adds = found.directive.is("rewrite") && !to.ends_with('?');
+    let to = if found.directive.is("rewrite") { to.trim_end_matches('?') } else { to };
+    let value = way.variables.value(to);
+    let made = value.constant()?;
+    let made = if made.is_empty() { "/" } else { made };
+    let args = way.variables.args.as_deref().filter(|args| adds && !args.is_empty());
+    let sign = if made.contains('?') { '&' } else { '?' };
+    Some(args.map_or_else(|| made.to_owned(), |args| format!("{made}{sign}{args}")))
 }
 
 #[cfg(test)]
@@ -91,9 +85,13 @@ mod tests {
 
     /// The `listen` that requests to `host` come in by, and whether a redirect led there.
     fn listen(text: &str, host: &str) -> (String, bool) {
+        asking(text, host, "/blog/1")
+    }
+
+    fn asking(text: &str, host: &str, path: &str) -> (String, bool) {
         let text = format!("http {{ {text} }}").into_bytes();
         let config = Config::of_text(Path::new("/n.conf"), text, Path::new("")).unwrap();
-        let route = config.route_of(&Requests::to(host, "/blog/1")).unwrap();
+        let route = config.route_of(&Requests::to(host, path)).unwrap();
         (route.listen.unwrap().found.args().join(" "), route.redirect.is_some())
     }
 
@@ -105,7 +103,7 @@ mod tests {
             "if ($host = a.example) { return 301 https://$host$request_uri; } return 404;",
             "return 301 https://$host$request_uri;",
             "return 302 https://a.example$request_uri;",
-            "return https://$server_name/;",
+            "return https://$server_name$request_uri;",
             "location / { return 308 https://$http_host$request_uri; }",
             "rewrite ^ https://$host$request_uri? permanent;",
             "rewrite ^/(.*)$ https://a.example/$1 redirect;",
@@ -130,10 +128,37 @@ mod tests {
             "if ($http_user_agent ~ bot) { return 301 https://$host$request_uri; }",
             "location /other { return 301 https://$host$request_uri; }",
             "rewrite ^/old https://$host/new permanent;",
+            "rewrite ^/ https://$host/new permanent;",
+            "return 301 https://b.example$request_uri; location / { return 301 https://$host$request_uri; }",
         ];
         for plain in plain {
             let text = format!("server {{ listen 80; server_name a.example; {plain} }} {SITE}");
             assert_eq!(listen(&text, "a.example"), ("80".to_owned(), false), "{plain}");
+        }
+    }
+
+    /// A load of another page than the one asked for would be another load.
+    #[test]
+    fn only_what_leads_to_the_same_page_over_tls_is_followed() {
+        let asked = |path: &str, plain: &str| {
+            asking(&format!("server {{ listen 80; server_name a.example; {plain} }} {SITE}"), "a.example", path).1
+        };
+        for (path, plain, followed) in [
+            ("/", "return https://$server_name/;", true),
+            ("/", "return https://$host;", true),
+            ("/blog/1", "return https://$server_name/;", false),
+            ("/blog/1", "return https://$host;", false),
+            ("/", "location = / { return 301 https://$host/app/; }", false),
+            ("/a?b=c", "return 301 https://$host$request_uri;", true),
+            ("/a?b=c", "return 301 https://$host$uri;", false),
+            ("/a?b=c", "return 301 https://$host$uri$is_args$args;", true),
+            ("/a?b=c", "rewrite ^/(.*)$ https://$host/$1 permanent;", true),
+            ("/a?b=c", "rewrite ^/(.*)$ https://$host/$1? permanent;", false),
+            ("/a?b=c", "rewrite ^(.*)$ https://$host$1 permanent;", true),
+            ("/a", "rewrite ^/(.*)$ https://$host/new/$1 permanent;", false),
+            ("/a", "return 301 https://$host$request_uri$cookie_x;", false),
+        ] {
+            assert_eq!(asked(path, plain), followed, "{path} {plain}");
         }
     }
 

@@ -65,6 +65,12 @@ pub mod signature {
     pub const MEMORY: &str = "nginx.memory";
     /// `allow` and `deny` refused a client: 403.
     pub const FORBIDDEN: &str = "nginx.forbidden";
+    /// A file that nginx serves itself is not there: 404.
+    pub const FILE_MISSING: &str = "nginx.file.missing";
+    /// It may not be read: 403.
+    pub const FILE_UNREADABLE: &str = "nginx.file.unreadable";
+    /// A folder without a page, which may not be listed: 403.
+    pub const FOLDER: &str = "nginx.folder";
     /// A worker process died of a signal.
     pub const WORKER_DIED: &str = "nginx.worker_died";
 
@@ -121,6 +127,13 @@ const KNOWN: &[(&str, &str)] = &[
     (signature::BODY_TOO_LARGE, r"^client intended to send too large (?:chunked )?body"),
     // src/http/modules/ngx_http_access_module.c: ngx_http_access_found
     (signature::FORBIDDEN, r"^access forbidden by rule"),
+    // src/http/modules/ngx_http_static_module.c: ENOENT, ENOTDIR, ENAMETOOLONG, then EACCES and ELOOP; ngx_http_index_module.c: ngx_http_index_error
+    (signature::FILE_MISSING, r#"^[a-z]+\(\) "[^"]*" failed \((?:2|20|36): "#),
+    (signature::FILE_MISSING, r#"^"[^"]*" is not found \(\d+: "#),
+    (signature::FILE_UNREADABLE, r#"^[a-z]+\(\) "[^"]*" failed \((?:13|40): "#),
+    (signature::FILE_UNREADABLE, r#"^"[^"]*" is forbidden \(\d+: "#),
+    // src/http/ngx_http_core_module.c: ngx_http_core_content_phase
+    (signature::FOLDER, r#"^directory index of "[^"]*" is forbidden"#),
     // src/http/modules/ngx_http_limit_conn_module.c; a dry run refuses nothing
     (signature::LIMIT_CONN, r#"^limiting connections by zone "([^"]*)""#),
     // src/http/modules/ngx_http_limit_req_module.c

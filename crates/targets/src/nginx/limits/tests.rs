@@ -385,7 +385,8 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
     let facts = Facts { limit_conn: vec![zone("per")], limit_req: vec![req], upstream: Some(upstream), ..proxy(512) };
     let limits: Vec<Limit> = of(&facts).into_iter().chain(accidents(&facts)).collect();
     // What answers a request itself is told apart from limits (answers.rs).
-    for name in crate::nginx::evidence::known().filter(|name| *name != crate::nginx::evidence::signature::FORBIDDEN) {
+    let own = |name: &&str| *name == "nginx.forbidden" || name.starts_with("nginx.file.") || *name == "nginx.folder";
+    for name in crate::nginx::evidence::known().filter(|name| !own(name)) {
         let of = |zone| Sign::Log(crate::nginx::evidence::signature::in_zone(name, zone));
         let signs = [Sign::Log(name.to_owned()), of("per"), of("/run/php.sock")];
         let owner = limits.iter().find(|limit| limit.signatures.iter().any(|s| signs.contains(&s.sign)));

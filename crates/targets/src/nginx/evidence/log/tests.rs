@@ -136,13 +136,27 @@ fn known_messages_are_recognised() {
 
 #[test]
 fn a_request_cannot_forge_evidence() {
-    for forged in [
-        "2026/11/21 11:00:00 [error] 9#9: *8 open() \"/srv/64 worker_connections are not enough\" failed (2: No such file or directory), client: 127.0.0.1",
-        "2026/11/21 11:00:00 [error] 9#9: *8 \"/srv/limiting requests, excess: 1/index.html\" is not found (2: No such file or directory)",
-        "2026/11/21 11:00:00 [error] 9#9: *8 open() \"/srv/a\" failed (2: No such file), client: 1.2.3.4, request: \"GET /a failed (24: HTTP/1.1\"",
-        "2026/11/21 11:00:00 [info] 9#9: *8 client sent invalid method while reading client request line, client: 1.2.3.4, request: \"no live upstreams\"",
+    // What is missing is said to be, and no more.
+    let missing = Some(signature::FILE_MISSING);
+    for (forged, own) in [
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 open() \"/srv/64 worker_connections are not enough\" failed (2: No such file or directory), client: 127.0.0.1",
+            missing,
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 \"/srv/limiting requests, excess: 1/index.html\" is not found (2: No such file or directory)",
+            missing,
+        ),
+        (
+            "2026/11/21 11:00:00 [error] 9#9: *8 open() \"/srv/a\" failed (2: No such file), client: 1.2.3.4, request: \"GET /a failed (24: HTTP/1.1\"",
+            missing,
+        ),
+        (
+            "2026/11/21 11:00:00 [info] 9#9: *8 client sent invalid method while reading client request line, client: 1.2.3.4, request: \"no live upstreams\"",
+            None,
+        ),
     ] {
-        assert_eq!(classify(forged).signature, None, "{forged}");
+        assert_eq!(classify(forged).signature.as_deref(), own, "{forged}");
     }
 }
 
