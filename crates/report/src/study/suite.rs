@@ -279,7 +279,7 @@ fn troubles_section(finding: &SuiteFinding) -> Option<Section> {
 }
 
 fn figures_section(figures: &Table) -> Option<Section> {
-    let lead = "In the words of the tools that people come from. Who hangs when the load ends counts as ETIMEDOUT.";
+    let lead = "In the words of the tools that people come from. Who still waits when the load ends, and whose own time is not over, is in a row of its own.";
     let table = (figures.columns.len() > 1).then(|| figures.clone().block()).flatten();
     Section::page(Part::Figure, "figures", "In figures", lead).with(table).filled()
 }
