@@ -215,3 +215,23 @@ fn a_tree_is_counted_whole() {
     child.stop(Signal::SIGTERM, Duration::ZERO);
     assert_eq!(tree.sample().processes, []);
 }
+
+/// An event loop is in the main thread: a thread of a pool that computes beside it is not one.
+#[test]
+fn of_the_main_threads_alone_one_that_works_beside_them_is_not_seen() {
+    let code = "import threading,sys\ndef work():\n  while True: pass\nthreading.Thread(target=work,daemon=True).start()\nprint(flush=True)\nsys.stdin.read()";
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", code]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut [0]).unwrap();
+    let (mut all, mut main) = (genkai_place::threads::Threads::default(), genkai_place::threads::Threads::main());
+    let mut look = || (all.busiest([child.id()]), main.busiest([child.id()]));
+    look();
+    std::thread::sleep(Duration::from_millis(500));
+    let seen = look();
+    drop(child.stdin.take());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (Some(busiest), Some(main)) = seen else { panic!("{seen:?}") };
+    assert!(busiest > 0.02 && main < busiest / 2.0, "{busiest} {main}");
+}

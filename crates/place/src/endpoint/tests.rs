@@ -252,3 +252,18 @@ fn who_listens_at_a_path_in_another_network_of_this_machine_is_found() {
     assert_eq!((found, counted), (Listener::Process(other.id()), None));
     assert!(theirs.is_some());
 }
+
+#[test]
+fn of_some_processes_those_that_hold_the_listener_are_told() {
+    let listener = TcpListener::bind("127.57.0.9:0").unwrap();
+    let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+    // It does not inherit the socket.
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let (me, all) = (std::process::id(), [other.id(), std::process::id()]);
+    let found = endpoint.holders(all.into_iter());
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(found, Some(vec![me]));
+    drop(listener);
+    assert_eq!(endpoint.holders([me].into_iter()), None, "nobody listens");
+}
