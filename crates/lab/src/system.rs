@@ -488,8 +488,9 @@ impl System {
         let all = product.answers(&self.request).into_iter();
         all.filter_map(|one| {
             let first = self.answered.as_ref().is_some_and(|first| first.is(&one));
-            // What the log says of the requests of a scenario need not be of this one.
-            let logged = one.signature.is_some() && !(one.of_path && self.scenario.is_some());
+            // What the log says of the requests of a scenario need not be of this one; files are there or not from the first request on.
+            let elsewhere = one.of_path && (self.scenario.is_some() || !one.kind.is_empty());
+            let logged = one.signature.is_some() && !elsewhere;
             (first || logged || one.counter.is_some()).then(|| one.limit(product.product(), first)).flatten()
         })
     }
