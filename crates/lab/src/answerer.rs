@@ -62,7 +62,7 @@ impl<'f> Followed<'f> {
         match self.asked {
             Asked::Answered { status, .. } => one.statuses.contains(status),
             Asked::Closed | Asked::Refused { .. } | Asked::Nothing => one.statuses.is_empty(),
-            Asked::NotOffered { .. } => false,
+            Asked::Garbled | Asked::NotOffered { .. } => false,
         }
     }
 }

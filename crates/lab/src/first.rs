@@ -101,6 +101,7 @@ fn failing(asked: &Asked) -> Option<String> {
         Asked::Closed => Some("closes the connection".to_owned()),
         Asked::Refused { why, .. } => Some(format!("refuses the TLS handshake ({why})")),
         Asked::NotOffered { instead } => Some(format!("does not offer HTTP/2 ({instead})")),
+        Asked::Garbled => Some("answers with something that is not HTTP/1.1".to_owned()),
         Asked::Nothing => Some(format!("does not answer within {} s", WITHIN.as_secs())),
     }
 }
@@ -125,6 +126,9 @@ fn told(product: &str, load: &Load, asked: &Asked, by: &Answerer<'_>, passed: Op
         Asked::Closed => format!("before any load, the connection is closed on {what} without an answer{who}{choose}"),
         Asked::Refused { why, .. } => format!("before any load, the TLS handshake for {what} is refused ({why}){who}"),
         Asked::NotOffered { instead } => format!("before any load, HTTP/2 is not offered ({instead})"),
+        Asked::Garbled => format!(
+            "before any load, {what} is answered with something that is not HTTP/1.1 (a listener of HTTP/2 without TLS does so; --http2 speaks it){who}"
+        ),
         Asked::Nothing => {
             format!("before any load, there is no answer to {what} within {} s{who}", WITHIN.as_secs())
         }

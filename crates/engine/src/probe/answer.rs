@@ -24,6 +24,8 @@ pub enum Asked {
         /// Whether it is that the client showed no certificate (RFC 8446, 6.2: certificate_required).
         uncertified: bool,
     },
-    /// None came in time, or none that is HTTP.
+    /// Something came that is not HTTP/1.1.
+    Garbled,
+    /// None came in time.
     Nothing,
 }

@@ -144,7 +144,7 @@ fn upgraded(mut stream: impl io::Read + Write, request: &[u8]) -> io::Result<Ask
             Err(_) => break,
         }
     }
-    Ok(Asked::Nothing)
+    Ok(Asked::Garbled)
 }
 
 /// The Location field of a head.
@@ -240,7 +240,7 @@ fn exchange(
             open => answer = open,
         }
     }
-    Ok(Asked::Nothing)
+    Ok(Asked::Garbled)
 }
 
 /// Whether an error is the other side's end of the connection; with TLS also one that is not said.
@@ -253,7 +253,7 @@ fn answered(came: &mut Vec<u8>, to_head: bool) -> Option<Asked> {
     loop {
         let found = match ResponseHead::parse(came, to_head) {
             Ok(found) => found?,
-            Err(_) => return Some(Asked::Nothing),
+            Err(_) => return Some(Asked::Garbled),
         };
         if (100..200).contains(&found.status) {
             came.drain(..found.length);
@@ -276,6 +276,6 @@ mod tests {
         came.extend_from_slice(b"\r\n");
         let moved = Asked::Answered { status: 301, location: Some("https://a/".to_owned()) };
         assert_eq!(answered(&mut came, false), Some(moved));
-        assert_eq!(answered(&mut b"SSH-2.0-OpenSSH".to_vec(), false), Some(Asked::Nothing));
+        assert_eq!(answered(&mut b"SSH-2.0-OpenSSH".to_vec(), false), Some(Asked::Garbled));
     }
 }

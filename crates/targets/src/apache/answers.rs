@@ -16,7 +16,7 @@ use super::route::Route;
 use super::route::folder::{self, At, Rewritten};
 use super::route::rewrite::{self, Asked, Sent};
 use super::settings::REQUEST_READ_TIMEOUT;
-use super::within::Within;
+use super::within::{Held, Within};
 use crate::files::Requests;
 use crate::product::{OwnAnswer, carries, head, on_line};
 use served::served;
@@ -146,7 +146,8 @@ enum Asks {
 fn asks(found: &Found, request: &Request) -> Asks {
     let words: Vec<String> = found.args.iter().map(|arg| arg.to_ascii_lowercase()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match &words[..] {
+    let (not, words) = words.strip_prefix(&["not"]).map_or((false, &words[..]), |rest| (true, rest));
+    let plain = match words {
         ["all", "granted"] | ["local"] => Asks::Granted,
         ["all", "denied"] => Asks::Denied,
         ["valid-user" | "user" | "group" | "ldap-user" | "file-owner", ..] => match carries(request, "authorization") {
@@ -162,6 +163,12 @@ fn asks(found: &Found, request: &Request) -> Asks {
             false => Asks::Denied,
         },
         _ => Asks::Unknown,
+    };
+    match plain {
+        Asks::Granted if not => Asks::Denied,
+        Asks::Denied if not => Asks::Granted,
+        _ if not => Asks::Unknown,
+        plain => plain,
     }
 }
 
@@ -192,6 +199,15 @@ fn required(within: &Within<'_>) -> Option<OwnAnswer> {
     if !nested && asked.contains(&Asks::Granted) {
         return None;
     }
+    // Each of a `RequireAll` must grant: of those that do none is why it is refused.
+    let joined = |found: &Found| found.context.iter().filter(|section| section.name.starts_with("require")).count();
+    let all = nested
+        && group
+            .iter()
+            .all(|one| joined(one.found) == 1 && one.found.context.iter().any(|section| section.name == "requireall"));
+    if all {
+        return required_all(within, &group, &asked);
+    }
     let certain = !nested && !asked.contains(&Asks::Unknown) && group.iter().all(|one| one.sure);
     let (statuses, signature) = match (asked.contains(&Asks::User), nested) {
         (true, false) => (vec![401], None),
@@ -202,9 +218,27 @@ fn required(within: &Within<'_>) -> Option<OwnAnswer> {
     let all: Vec<String> = group.iter().map(|one| place(one.found)).collect();
     let when = match &all[..] {
         [_] => "it does not grant access".to_owned(),
+        all if nested => format!("{} together do not grant access", all.join(", ")),
         all => format!("none of {} grants access", all.join(", ")),
     };
     Some(OwnAnswer { statuses, signature, certain, of_path: true, when, ..of(within.config, first.found, &[]) })
+}
+
+/// A `RequireAll` with all that is asked: what refuses is one of those that do not surely grant; none where all grant.
+fn required_all(within: &Within<'_>, group: &[Held<'_>], asked: &[Asks]) -> Option<OwnAnswer> {
+    let refusing: Vec<&Found> =
+        group.iter().zip(asked).filter(|(_, asks)| **asks != Asks::Granted).map(|(one, _)| one.found).collect();
+    let denied = group.iter().zip(asked).find(|(_, asks)| **asks == Asks::Denied);
+    let first = denied.map(|(one, _)| one.found).or(refusing.first().copied())?;
+    let certain = denied.is_some_and(|(one, _)| one.sure) && refusing.len() == 1;
+    let place = |found: &&Found| format!("`{}` ({})", found.written(), within.config.place(found));
+    let when = match &refusing[..] {
+        [_] => "it does not grant access, which all of its `RequireAll` must".to_owned(),
+        all => format!("one of {} does not grant access", all.iter().map(place).collect::<Vec<_>>().join(", ")),
+    };
+    let statuses = if asked.contains(&Asks::User) { vec![401, 403] } else { vec![403] };
+    let signature = Some(signature::DENIED.to_owned());
+    Some(OwnAnswer { statuses, signature, certain, of_path: true, when, ..of(within.config, first, &[]) })
 }
 
 /// `Deny` of mod_access_compat.
@@ -279,6 +313,25 @@ mod tests {
         assert_eq!(required(&denied).as_deref(), Some("`Require all denied` (/x:4)"));
         let granted = folder("/srv/www/secret", "granted") + &folder("/srv/www", "denied");
         assert_eq!(required(&granted), None);
+    }
+
+    #[test]
+    fn of_what_all_must_grant_the_one_that_does_not_is_named() {
+        let required = |inside: &str| {
+            let lines =
+                format!("<Location />\n<RequireAll>\nRequire all granted\n{inside}\n</RequireAll>\n</Location>");
+            let all = all(&lines, "/x", &[]);
+            all.into_iter()
+                .find(|(named, ..)| named.starts_with("`Require"))
+                .map(|(named, when, _, certain)| (named, when, certain))
+        };
+        let alone = "it does not grant access, which all of its `RequireAll` must".to_owned();
+        let of = |named: &str, certain| Some((format!("`{named}` (/x:5)"), alone.clone(), certain));
+        assert_eq!(required("Require not ip 127.0.0.1"), of("Require not ip 127.0.0.1", true));
+        assert_eq!(required("Require not env bad"), of("Require not env bad", false));
+        assert_eq!(required("Require not ip 10.0.0.0/8"), None);
+        let (_, when, certain) = required("Require not env bad\nRequire host a").unwrap();
+        assert!(!certain && when.starts_with("one of `Require not env bad` (/x:5), `Require host a` (/x:6)"), "{when}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ const KEPT: [&str; 40] = [
 
 /// Directives that decide who may ask for what: those of nginx's own modules, and those of modules that are often added (Lua, njs,
 /// ModSecurity, naxsi).
-const PROTECTS: [&str; 46] = [
+const PROTECTS: [&str; 47] = [
     "BasicRule",
     "CheckRule",
     "DeniedUrl",
@@ -94,6 +94,7 @@ const PROTECTS: [&str; 46] = [
     "ssl_client_certificate",
     "ssl_crl",
     "ssl_ocsp",
+    "ssl_reject_handshake",
     "ssl_verify_client",
     "ssl_verify_depth",
     "valid_referers",

@@ -65,6 +65,12 @@ pub struct Config {
     variables: Variables,
 }
 
+/// Whether a configuration is one in Caddy's own format: an object of JSON.
+fn is_json(text: &[u8]) -> bool {
+    let mut bytes = text.iter().filter(|byte| !byte.is_ascii_whitespace());
+    bytes.next() == Some(&b'{') && bytes.next() == Some(&b'"')
+}
+
 impl Config {
     /// Reads a configuration with all files it imports. Nothing is written.
     ///
@@ -86,6 +92,10 @@ impl Config {
         let Some((main, text)) = texts.next() else {
             return Ok(Config { files: Vec::new(), global: None, sites: Vec::new(), variables });
         };
+        if is_json(&text) {
+            let what = "this is a JSON configuration of Caddy's: genkai reads Caddyfiles only".to_owned();
+            return Err(ConfigError::At { place: format!("{}:1", main.display()), what });
+        }
         let mut loader = Loader { files: Vec::new(), texts: texts.collect(), variables: &variables, imported: 0 };
         let lines = loader.add(main, text)?;
         let (global, sites) = sites(&mut loader, lines)?;
@@ -258,6 +268,14 @@ mod tests {
     fn config(texts: &[(&str, &str)]) -> Config {
         let texts = texts.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())).collect();
         Config::of_texts(texts, Variables::from([("PORT".to_owned(), "81".to_owned())])).unwrap()
+    }
+
+    #[test]
+    fn json_is_no_caddyfile() {
+        let of = |text: &str| Config::of_texts(vec![("/c".into(), text.into())], Variables::new());
+        let json = of("{\n \"apps\": {\"http\": {}}\n}\n").unwrap_err().to_string();
+        assert!(json.starts_with("/c:1: this is a JSON configuration"), "{json}");
+        assert!(of("{\n\tadmin off\n}\n:80 {\n}\n").is_ok() && of("{\n}\n:80 {\n}\n").is_ok());
     }
 
     /// All lines of a site with their depth.
