@@ -176,7 +176,9 @@ fn until(
             }
             Ok(Some(Asked::Answered { status, .. })) => Some(format!("it answers {status}")),
             // What the load will meet, too: that is told of its first request.
-            Ok(Some(Asked::Refused { .. } | Asked::NotOffered { .. })) => return Asking::Answers(None),
+            Ok(Some(Asked::Refused { .. } | Asked::NotOffered { .. } | Asked::Garbled)) => {
+                return Asking::Answers(None);
+            }
             Ok(Some(Asked::Closed)) => Some("it closes the connection without an answer".to_owned()),
             Ok(Some(Asked::Nothing)) => {
                 patience *= 2;
