@@ -49,6 +49,15 @@ fn redirected(trial: &Trial) -> Option<u64> {
     counted.filter(|_| follows && !trial.ticks.is_empty())
 }
 
+/// From which part of the level asked for on it counts as reached: the last interval of a rise is told by its end.
+const REACHED: f64 = 0.999;
+
+/// How far a load rose that ended before it had risen to what was asked for.
+fn reached(trial: &Trial) -> Option<f64> {
+    let most = trial.ticks.iter().map(|tick| tick.level).reduce(f64::max)?;
+    Some(most).filter(|most| *most < demand::asked(&trial.started.load) * REACHED)
+}
+
 fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
     let ticks = &trial.ticks;
     let tally = Tally::of(ticks);
@@ -63,6 +72,7 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
     Summary {
         counted,
         lasted,
+        reached: reached(trial),
         planned: tally.finished() + in_flight,
         sent: tally.sent,
         ok: tally.ok,

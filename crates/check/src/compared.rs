@@ -106,16 +106,15 @@ impl Came<'_> {
         let decides = |(figure, _): &&(Figure, Call)| self.deciding.contains(figure);
         let all = || self.pairs.iter().flatten().filter(decides);
         let asked = |figure: Figure| figure == Figure::Throughput && !self.stressed;
-        let differs = |said: &Call| matches!(said.call, "better" | "worse");
-        let tells = self.pairs.iter().flatten().any(|(figure, said)| {
-            !asked(*figure) && (differs(said) || decided(said) && self.deciding.contains(figure))
-        });
+        let tells = all().any(|(figure, said)| decided(said) && !asked(*figure));
+        let others = || self.pairs.iter().flatten().filter(|(figure, _)| !asked(*figure));
+        let differs = others().any(|(_, said)| matches!(said.call, "better" | "worse"));
         match () {
             () if self.blocks < 2 && self.limited => "invalid",
             () if self.blocks < 2 || self.pairs.is_empty() => "unfinished",
             () if self.silent == self.pairs.len() => "invalid",
-            () if !tells || self.strays.iter().any(|figure| self.deciding.contains(figure)) => "invalid",
-            () if all().all(|(_, said)| decided(said)) && !self.dropped => "holds",
+            () if !(tells || differs) || self.strays.iter().any(|figure| self.deciding.contains(figure)) => "invalid",
+            () if tells && all().all(|(_, said)| decided(said)) && !self.dropped => "holds",
             () => "fails",
         }
     }

@@ -14,6 +14,9 @@ pub struct Summary {
     pub counted: Counted,
     /// How long the load lasted.
     pub lasted: f64,
+    /// The highest level that it had (users, or planned requests a second); none where that is the one asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<f64>,
     /// Planned: always `ok + failed + in_flight`.
     pub planned: u64,
     /// Written. What failed before it could be written (no connection, handshake refused) is planned and not sent.

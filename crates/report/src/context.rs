@@ -1,7 +1,7 @@
 //! What a record says about itself that sentences need: the product's name, the unit of its load.
 
 use genkai_model::event::RunStarted;
-use genkai_model::finding::{Break, TrialFinding};
+use genkai_model::finding::{Break, TrialFinding, Verdict};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Study;
 use genkai_model::record::Record;
@@ -9,9 +9,6 @@ use genkai_model::units::{Range, Span, Spread};
 
 use crate::figure;
 use crate::unit::Unit;
-
-/// From which part of the level asked for on it counts as reached: the last interval of a rise is told by its end.
-const REACHED: f64 = 0.999;
 
 /// Who was tested, and in which unit the load is counted.
 #[derive(Clone, Copy)]
@@ -25,8 +22,12 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn of(record: &'a Record) -> Context<'a> {
-        let head = record.head.as_ref();
-        Context { head, cut_off: record.end.is_none(), rose_to: head.and_then(|head| rose_to(head, record)) }
+        Context { head: record.head.as_ref(), cut_off: record.end.is_none(), rose_to: None }
+    }
+
+    /// The same of a load that was judged.
+    pub(crate) fn judged(record: &'a Record, verdict: &Verdict) -> Context<'a> {
+        Context { rose_to: verdict.load.as_ref().and_then(|load| load.reached), ..Context::of(record) }
     }
 
     /// The product under test.
@@ -166,13 +167,6 @@ pub(crate) fn unit(load: &Load) -> &'static str {
             Unit::Messages | Unit::Deliveries => "planned messages/s",
         },
     }
-}
-
-/// How far a plain load rose, where that was less far than asked for.
-fn rose_to(head: &RunStarted, record: &Record) -> Option<f64> {
-    let ticks = &record.trials.first().filter(|_| head.plan.study == Study::Load)?.ticks;
-    let most = ticks.iter().map(|tick| tick.level).reduce(f64::max)?;
-    (most < asked(&head.plan.load.arrivals) * REACHED).then_some(most)
 }
 
 /// The level that arrivals rise to: users, or requests a second.

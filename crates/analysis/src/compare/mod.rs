@@ -63,12 +63,13 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let ended = ended(record, &comparison, begun(record));
     let decided = judge.decided(&pairs);
     let clients = caveats.iter().any(|c| matches!(c, ComparisonCaveat::ClientLimit { .. }));
+    let (tells, differs) = tells(&comparison, &pairs, &stress);
     let outcome = match () {
         () if blocks < 2 && clients => Outcome::Invalid,
         () if blocks < 2 || pairs.is_empty() => Outcome::Unfinished,
         () if silent.len() == pairs.len() => Outcome::Invalid,
-        () if !differing.deciding.is_empty() || !tells(&comparison, &pairs, &stress) => Outcome::Invalid,
-        () if decided && dropped.is_empty() => Outcome::Holds,
+        () if !differing.deciding.is_empty() || !(tells || differs) => Outcome::Invalid,
+        () if tells && decided && dropped.is_empty() => Outcome::Holds,
         () => Outcome::Fails,
     };
     let claim = claims::finding(record, &comparison, &pairs, blocks, outcome, stress.anybody).map(Box::new);
@@ -90,15 +91,13 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     })
 }
 
-/// Whether anything that decides is decided of any pair, or another figure differs for certain. Where nobody was stressed, throughput is what was asked,
-/// and tells nothing.
-fn tells(comparison: &Comparison, pairs: &[ComparedPair], stress: &Stress) -> bool {
+/// Whether anything that decides is decided of any pair; and whether another figure differs for certain. Where nobody was stressed, throughput is what was
+/// asked, and tells nothing.
+fn tells(comparison: &Comparison, pairs: &[ComparedPair], stress: &Stress) -> (bool, bool) {
     let told = |effect: &&Effect| effect.figure != Figure::Throughput || stress.anybody;
+    let all = || pairs.iter().flat_map(|pair| pair.effects.iter().filter(told));
     let decides = |effect: &Effect| comparison.deciding.contains(&effect.figure) && effect::is_decided(effect.call);
-    pairs
-        .iter()
-        .flat_map(|pair| pair.effects.iter().filter(told))
-        .any(|effect| decides(effect) || pairs::differs(effect.call))
+    (all().any(decides), all().any(|effect| pairs::differs(effect.call)))
 }
 
 /// Whether a comparison whose record this is needs no further block: a look is planned now, and everything that decides is

@@ -333,7 +333,7 @@ fn a_rate_at_which_ever_more_wait_is_not_held_whatever_its_conditions_say() {
         limits: Box::new(|_| vec![slots(4096.0)]),
         behaviour: Box::new(move |m| queued(m, 20.0)),
     };
-    rising.plan.procedure.hold = Span::from_millis(400);
+    rising.plan.procedure.hold = Span::from_millis(1200);
     assert_eq!(answer(&verdict(&rising.run())), (Outcome::Invalid, Answer::CannotTell, Because::Outpaced));
     rising.behaviour = Box::new(move |m| queued(m, 60.0));
     assert_eq!(answer(&verdict(&rising.run())), (Outcome::Holds, Answer::No, Because::ObjectiveHolds));

@@ -53,7 +53,7 @@ fn decided(context: Context<'_>, v: &Verdict) -> String {
 
 /// That too little came back.
 fn unanswered(context: Context<'_>, v: &Verdict) -> String {
-    if let Some(hung) = hung(v) {
+    if let Some(hung) = early::hung(v) {
         return format!(
             "Cannot tell: {} hung when the load ended, and whether {} holds{} depends on what becomes of {}: a longer load tells.",
             figure::plural(hung, "request", "requests"),
@@ -69,11 +69,6 @@ fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     };
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
     format!("Cannot tell: {few}, so there is nothing by which {objective} could be judged{at}.")
-}
-
-/// Requests of a plain load that hung at its end, where they decide.
-pub(super) fn hung(v: &Verdict) -> Option<u64> {
-    v.load.as_ref()?.thresholds.iter().map(|threshold| threshold.undecided).max().filter(|hung| *hung > 0)
 }
 
 /// That a rate was not carried.

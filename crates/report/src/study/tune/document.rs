@@ -16,7 +16,7 @@ use crate::{clean, figure, words};
 
 /// The report.
 pub fn tune(record: &Record, findings: &Findings) -> Document {
-    let (context, verdict) = (Context::of(record), &findings.verdict);
+    let (context, verdict) = (Context::judged(record, &findings.verdict), &findings.verdict);
     let mut document = Document::of(verdict.outcome(), words::outcome(verdict.outcome()), sentences(findings, record));
     document.labelled = true;
     document.answer = answer(record, findings, context);

@@ -3,7 +3,6 @@
 use genkai_model::finding::Verdict;
 use genkai_model::summary::Summary;
 
-use super::answer::hung;
 use super::asked::{at_asked, quoted};
 use crate::context::Context;
 use crate::figure;
@@ -41,4 +40,9 @@ fn held(context: Context<'_>, (v, load): (&Verdict, &Summary), objective: &str) 
         (None, 0) => format!("; until then {objective} held"),
         (None, waiting) => format!("; until then {objective} held, and {} {counted} had no answer yet", count(waiting)),
     }
+}
+
+/// Requests of a plain load that hung at its end, where they decide.
+pub(super) fn hung(v: &Verdict) -> Option<u64> {
+    v.load.as_ref()?.thresholds.iter().map(|threshold| threshold.undecided).max().filter(|hung| *hung > 0)
 }

@@ -98,7 +98,7 @@ pub fn sentences(findings: &Findings, record: &Record) -> Vec<String> {
 
 /// The verdict in sentences, each with what it is about.
 pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
-    let (context, v) = (Context::of(record), &findings.verdict);
+    let (context, v) = (Context::judged(record, &findings.verdict), &findings.verdict);
     let mut all = vec![Sentence { about: About::Answer, text: with_its_end(record, v, answer::headline(context, v)) }];
     let mut say = |about, text: Option<String>| {
         if let Some(text) = text {
