@@ -288,7 +288,8 @@ fn reached_within(processes: &[u32]) -> Vec<Endpoint> {
     // What a container has at its loopback, or at a path of its own, is another here.
     let (network, files) = (has_other_network(*pid), has_other_files(*pid));
     let is_here = |place: &Endpoint| match place {
-        Endpoint::Tcp(address) => !network || !address.ip().is_loopback(),
+        // Of a network alone it is its own that was asked: a copy of genkai's is led there so.
+        Endpoint::Tcp(address) => !(network && files) || !address.ip().is_loopback(),
         Endpoint::Unix(_) => !files,
     };
     all.filter(is_here).collect()
