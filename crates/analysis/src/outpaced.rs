@@ -16,11 +16,15 @@ const CHANCE: f64 = 3.0;
 /// Least growth from one third to the next, as a part of the other: what levels off was on its way to a steady state.
 const STEADY: f64 = 0.5;
 
-/// Whether ever more requests waited for an answer, all the time that the highest rate was held, or in the later half of the way there: those that
-/// waited grew from third to third of that time, answers did not come faster, and each came later than those before. (Where an answer merely
+/// Whether ever more requests waited for an answer, all the time that the highest rate was held, or the last one, or in the later half of the way to the
+/// highest: those that waited grew from third to third of that time, answers did not come faster, and each came later than those before. (Where an answer merely
 /// takes long, the last two are not so.)
 pub(crate) fn is(trial: &Trial, demand: &Demand) -> bool {
-    let Some(held) = held(&trial.ticks).filter(|_| demand.is_open()) else { return false };
+    demand.is_open() && [at_most(&trial.ticks), at_last(&trial.ticks)].into_iter().flatten().any(grows)
+}
+
+/// Whether that is so in these intervals.
+fn grows(held: &[Tick]) -> bool {
     let third = held.len() / 3;
     let held = &held[held.len() - 3 * third..];
     let [first, middle, last] = [0, 1, 2].map(|n| &held[n * third..(n + 1) * third]);
@@ -32,14 +36,27 @@ pub(crate) fn is(trial: &Trial, demand: &Demand) -> bool {
     grows && !is_faster(first, last) && later(first, last).is_some_and(|by| by >= STEADY * grown / last[0].level)
 }
 
+fn enough(held: &&[Tick]) -> bool {
+    held.len() >= 3 * FEWEST
+}
+
 /// The last intervals in which a load had its highest rate, without the first of them, in which it may have become so; where these are few, the later
 /// half of all up to the last of them.
-fn held(ticks: &[Tick]) -> Option<&[Tick]> {
+fn at_most(ticks: &[Tick]) -> Option<&[Tick]> {
     let level = ticks.iter().map(|tick| tick.level).reduce(f64::max).filter(|level| *level > 0.0)?;
     let until = &ticks[..=ticks.iter().rposition(|tick| tick.level == level)?];
-    let constant = until.rsplit(|tick| tick.level != level).next()?;
-    let enough = |held: &&[Tick]| held.len() >= 3 * FEWEST;
-    constant.get(1..).filter(enough).or(Some(&until[until.len() / 2..]).filter(enough))
+    constant(until).or(Some(&until[until.len() / 2..]).filter(enough))
+}
+
+/// Those at the end of a load in which its rate was constant.
+fn at_last(ticks: &[Tick]) -> Option<&[Tick]> {
+    constant(ticks).filter(|held| held.iter().all(|tick| tick.level > 0.0))
+}
+
+/// The last of constant rate, without the first of them.
+fn constant(ticks: &[Tick]) -> Option<&[Tick]> {
+    let level = ticks.last()?.level;
+    ticks.rsplit(|tick| tick.level != level).next()?.get(1..).filter(enough)
 }
 
 /// How many waited, the mean over intervals.
@@ -58,4 +75,51 @@ fn later(first: &[Tick], last: &[Tick]) -> Option<f64> {
     let all = [first, last].map(|ticks| window::merge(ticks, |tick| &tick.latency));
     let [before, after] = &all;
     (!before.is_empty() && !after.is_empty()).then(|| (after.mean() - before.mean()) / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::Histogram;
+
+    use super::*;
+
+    /// Intervals of a fifth of a second at these rates, of which so many a second are answered at most, in the order in which they come.
+    fn ticks(rates: &[f64], passes: f64) -> Vec<Tick> {
+        let (mut came, mut ended) = (0.0, 0.0);
+        let one = |(i, rate): (usize, &f64)| {
+            came += rate * 0.2;
+            let answered = (passes * 0.2_f64).min(came - ended);
+            ended += answered;
+            let waits = (came - ended) / passes;
+            let mut latency = Histogram::<u64>::new_with_bounds(1_000, 3_600_000_000_000, 3).unwrap();
+            latency.record_n(20_000_000 + (waits * 1e9) as u64, answered.round() as u64).unwrap();
+            Tick {
+                from_us: i as u64 * 200_000,
+                to_us: (i as u64 + 1) * 200_000,
+                level: *rate,
+                in_flight: (came - ended).round() as u64,
+                ok: answered.round() as u64,
+                latency: genkai_model::histogram::Payload::encode(&latency),
+                ..Tick::default()
+            }
+        };
+        rates.iter().enumerate().map(one).collect()
+    }
+
+    fn is_outpaced(rates: &[f64], passes: f64) -> bool {
+        let ticks = ticks(rates, passes);
+        [at_most(&ticks), at_last(&ticks)].into_iter().flatten().any(grows)
+    }
+
+    #[test]
+    fn a_rate_that_rises_or_is_held_and_is_not_carried_is_seen() {
+        let rising: Vec<f64> = (1..=30).map(|i| f64::from(i) * 10.0).collect();
+        assert!(is_outpaced(&rising, 90.0), "it rises to the end");
+        assert!(!is_outpaced(&rising, 400.0), "it is carried");
+        let peak: Vec<f64> = rising.iter().copied().chain((0..20).map(|_| 20.0)).collect();
+        assert!(is_outpaced(&peak, 90.0), "what comes after the peak is carried");
+        let plateau: Vec<f64> = [50.0; 3].into_iter().chain([300.0; 3]).chain([120.0; 30]).collect();
+        assert!(is_outpaced(&plateau, 90.0), "and what is held after a short peak is not");
+        assert!(!is_outpaced(&plateau, 500.0));
+    }
 }

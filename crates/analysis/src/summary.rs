@@ -54,8 +54,11 @@ const REACHED: f64 = 0.999;
 
 /// How far a load rose that ended before it had risen to what was asked for.
 fn reached(trial: &Trial) -> Option<f64> {
+    let (load, lasted) = (&trial.started.load, series::lasted(trial));
     let most = trial.ticks.iter().map(|tick| tick.level).reduce(f64::max)?;
-    Some(most).filter(|most| *most < demand::asked(&trial.started.load) * REACHED)
+    // A peak may lie between the ends of two intervals.
+    let risen = lasted >= demand::ramp(load) && !load.stages.is_empty();
+    Some(most).filter(|most| *most < demand::asked(load) * REACHED && !risen)
 }
 
 fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {

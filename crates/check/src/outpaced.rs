@@ -9,16 +9,27 @@ pub(crate) fn is(judged: &Judged<'_>) -> bool {
         return false;
     }
     let rate = |tick: &&Line| tick.number("/level");
-    let mut ticks = judged.trial.ticks();
+    let ticks = judged.trial.ticks();
     let highest = ticks.iter().map(rate).fold(0.0, f64::max);
-    while ticks.last().is_some_and(|tick| rate(tick) < highest) {
-        ticks.pop();
+    let mut risen = ticks.clone();
+    while risen.last().is_some_and(|tick| rate(tick) < highest) {
+        risen.pop();
     }
-    let constant = ticks.iter().rev().take_while(|tick| rate(tick) == highest).count();
-    // The first of them may have begun at another rate; where they are too few, what came in the later half is looked at.
-    let looked = if constant > 9 { constant - 1 } else { ticks.len().div_ceil(2) };
+    let same = |all: &[&Line]| {
+        let last = all.last().map_or(0.0, rate);
+        if last > 0.0 { all.iter().rev().take_while(|tick| rate(tick) == last).count() } else { 0 }
+    };
+    // The first of them may have begun at another rate; where they are too few on top, what came in the later half is looked at.
+    let top = if same(&risen) > 9 { same(&risen) - 1 } else { risen.len().div_ceil(2) };
+    let end = if same(&ticks) > 9 { same(&ticks) - 1 } else { 0 };
+    piles_up(&risen, top) || piles_up(&ticks, end)
+}
+
+/// Whether that is so in the last `looked` of these intervals.
+fn piles_up(ticks: &[&Line], looked: usize) -> bool {
+    let rate = |tick: &&Line| tick.number("/level");
     let each = looked / 3;
-    if each < 3 || highest <= 0.0 {
+    if each < 3 {
         return false;
     }
     let part = |back: usize| &ticks[ticks.len() - back * each..ticks.len() - (back - 1) * each];

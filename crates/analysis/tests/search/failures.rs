@@ -6,7 +6,6 @@ use genkai_model::event::Purpose;
 use genkai_model::finding::*;
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Sign, Signature, Strength};
 use genkai_model::load::Protocol;
-use genkai_model::units::Span;
 use genkai_model::websocket::WebSocket;
 
 use crate::world::parts::*;
@@ -326,17 +325,6 @@ fn a_rate_at_which_ever_more_wait_is_not_held_whatever_its_conditions_say() {
     };
     messages.plan.load.protocol = Protocol::WebSocket(WebSocket::default());
     assert_eq!(answer(&verdict(&messages.run())), (Outcome::Invalid, Answer::CannotTell, Because::Outpaced));
-    // Where the rate rises to the end, and is not held.
-    let mut rising = World {
-        plan: plan(rate(60.0, 10, 1000), "errors < 0.1%"),
-        settings: settings(&[]),
-        limits: Box::new(|_| vec![slots(4096.0)]),
-        behaviour: Box::new(move |m| queued(m, 20.0)),
-    };
-    rising.plan.procedure.hold = Span::from_millis(1200);
-    assert_eq!(answer(&verdict(&rising.run())), (Outcome::Invalid, Answer::CannotTell, Because::Outpaced));
-    rising.behaviour = Box::new(move |m| queued(m, 60.0));
-    assert_eq!(answer(&verdict(&rising.run())), (Outcome::Holds, Answer::No, Because::ObjectiveHolds));
     // Fewer than a tenth more may be chance.
     for passes in [58.0, 60.0, 90.0] {
         let v = held(passes);

@@ -272,7 +272,7 @@ fn where_nobody_is_stressed_throughput_decides_nothing() {
     let mut only = comparison(&["a", "b"], false);
     only.deciding = vec![Figure::Throughput];
     let mut slow = Story::new(only);
-    slow.blocks(5, &[("a", idle), ("b", Does { latency: 3.0 * PLAIN.latency, ..idle })]);
+    slow.blocks(5, &[("a", idle), ("b", Does { latency: 1.3 * PLAIN.latency, ..idle })]);
     let told = slow.findings();
     assert_eq!((told.outcome, call(&told, Figure::P95)), (Outcome::Fails, Call::Worse), "{told:?}");
     let mut slower = Story::new(comparison(&["a", "b"], false));

@@ -14,9 +14,6 @@ use crate::harness::{finish, genkai};
 
 /// Words that are plainer today, wherever they stood then: (then, now).
 const REWORDED: [(&str, &str); 42] = [
-    // A load of WebSockets at a rate plans messages.
-    ("At 100 planned requests/s, 0 of 400 messages", "At 100 planned messages/s, 0 of 400 messages"),
-    ("held at 100 planned requests/s", "held at 100 planned messages/s"),
     // An interval does not tell which request failed first.
     ("From the first request on", "From the start of the load on"),
     ("The load was felt: ", ""),
@@ -104,6 +101,9 @@ const REWORDED: [(&str, &str); 42] = [
     // No more was tried, or the generator was at its end.
     ("the load held up to", "the objective held as far as the test can tell, up to"),
     ("None can be told apart from another.", "No two of them differ measurably."),
+    // A load of WebSockets at a rate plans messages.
+    ("At 100 planned requests/s, 0 of 400 messages", "At 100 planned messages/s, 0 of 400 messages"),
+    ("Held: `errors < 0.1%` at 100 planned requests/s.", "Held: `errors < 0.1%` at 100 planned messages/s."),
 ];
 
 /// Fields that verdicts have since, wherever they stand.

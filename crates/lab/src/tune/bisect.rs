@@ -119,7 +119,7 @@ impl Run<'_, '_, '_> {
         server.stop();
         if let Some((_, waited)) = through.as_ref().filter(|(page, took)| !fails && is_silent(page, *took, bound)) {
             let text = format!(
-                "no directives were left out to find the cause: one request alone was not answered within {}, and no longer is waited for here",
+                "no directives were left out to find the cause: one request alone was not answered within {}, and is not waited for any longer here",
                 rounded(*waited)
             );
             self.recorder.note(None, NOTE, text)?;

@@ -45,7 +45,7 @@ fn told(own: Option<&Service>) -> String {
             "may take {} of memory in all by its control group, which its private copy is not in",
             format_args!("{} MiB", bytes >> 20)
         ),
-        None => "is in no control group that bounds its memory and not its private copy's".to_owned(),
+        None => "has no bound of memory by a control group of its own, as far as is seen".to_owned(),
     };
     format!(
         "the running server (process {pid}{of}) {memory}: what is told of memory that is left is of the copy; LimitNOFILE= of a unit is not looked at"
@@ -65,7 +65,7 @@ mod tests {
             "{text}"
         );
         let text = told(Some(&own(None)));
-        assert!(text.contains("is in no control group"), "{text}");
+        assert!(text.contains("has no bound of memory by a control group"), "{text}");
         assert!(told(None).contains("is not known"));
     }
 }

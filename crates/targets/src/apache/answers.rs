@@ -200,12 +200,15 @@ fn required(within: &Within<'_>) -> Option<OwnAnswer> {
         return None;
     }
     // Each of a `RequireAll` must grant: of those that do none is why it is refused.
-    let joined = |found: &Found| found.context.iter().filter(|section| section.name.starts_with("require")).count();
-    let all = nested
-        && group
-            .iter()
-            .all(|one| joined(one.found) == 1 && one.found.context.iter().any(|section| section.name == "requireall"));
-    if all {
+    let joined = |found: &Found| {
+        let mut joining = found.context.iter().filter(|section| section.name.starts_with("require"));
+        joining
+            .next()
+            .filter(|section| section.name == "requireall" && joining.next().is_none())
+            .map(|section| section.index)
+    };
+    let own = joined(first.found);
+    if own.is_some() && group.iter().all(|one| joined(one.found) == own) {
         return required_all(within, &group, &asked);
     }
     let certain = !nested && !asked.contains(&Asks::Unknown) && group.iter().all(|one| one.sure);
@@ -330,6 +333,9 @@ mod tests {
         assert_eq!(required("Require not ip 127.0.0.1"), of("Require not ip 127.0.0.1", true));
         assert_eq!(required("Require not env bad"), of("Require not env bad", false));
         assert_eq!(required("Require not ip 10.0.0.0/8"), None);
+        // One of two that grants is enough.
+        let two = required("Require not ip 127.0.0.1\n</RequireAll>\n<RequireAll>\nRequire all granted").unwrap();
+        assert!(!two.2 && two.1.ends_with("together do not grant access"), "{two:?}");
         let (_, when, certain) = required("Require not env bad\nRequire host a").unwrap();
         assert!(!certain && when.starts_with("one of `Require not env bad` (/x:5), `Require host a` (/x:6)"), "{when}");
     }

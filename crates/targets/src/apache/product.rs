@@ -71,6 +71,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: super::looks::LOOKS,
     clamps: CLAMPS,
     unknown: "Invalid command",
+    leaves_out: false,
 };
 
 /// HTTP/2 requests at once on a connection where nothing is said (mod_http2, `H2MaxSessionStreams`).

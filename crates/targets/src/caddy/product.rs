@@ -55,6 +55,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unrecognized",
+    leaves_out: true,
 };
 
 /// HTTP/2 requests at once on a connection (Go net/http h2_bundle.go: http2defaultMaxStreams).

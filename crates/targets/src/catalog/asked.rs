@@ -95,6 +95,9 @@ pub fn asked(explained: &Explanation, main: &Path, requests: &Requests) -> Optio
     let answer = answer.and_then(|dir| ask(main, requests, dir.path()));
     let named = explained.remarks.iter().any(|remark| remark.kind == RemarkKind::Unknown);
     Some(match answer {
+        Ok(answer) if named && entry.leaves_out && answer.verdict.is_ok() => {
+            open(&[], "its private copy is made without what genkai does not know")
+        }
         Ok(answer) => judged(entry, command, answer, named),
         Err(error) => open(&[], &error.without_hint()),
     })

@@ -62,6 +62,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unknown keyword",
+    leaves_out: false,
 };
 
 /// HTTP/2 requests at once on a connection where nothing is said (configuration manual 3.2, `tune.h2.max-concurrent-streams`).

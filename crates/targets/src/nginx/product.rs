@@ -62,6 +62,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unknown directive",
+    leaves_out: false,
 };
 
 /// From this version on HTTP/2 is switched on by a directive, and not by a word of `listen`.

@@ -40,6 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: looks::LOOKS,
     clamps: &[],
     unknown: "",
+    leaves_out: false,
 };
 
 /// Timers of a pool and what they end.

@@ -54,6 +54,8 @@ pub struct Entry {
     pub clamps: &'static [&'static str],
     /// Words of its own check for a setting that it does not know.
     pub unknown: &'static str,
+    /// Whether its private copy is made without what genkai does not know: that such a copy is taken says nothing of it.
+    pub leaves_out: bool,
 }
 
 /// What is known of a plain reverse proxy: what the command line says of it.

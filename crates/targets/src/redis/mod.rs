@@ -35,4 +35,5 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: looks::LOOKS,
     clamps: &[],
     unknown: "",
+    leaves_out: false,
 };

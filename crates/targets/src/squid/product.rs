@@ -51,6 +51,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unrecognized: ",
+    leaves_out: false,
 };
 
 /// Has the Squid that is installed parse the user's own files: that writes nothing and listens nowhere.

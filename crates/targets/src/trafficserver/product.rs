@@ -39,6 +39,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: Looks { named: is_named, grammar: None },
     clamps: &[],
     unknown: "",
+    leaves_out: false,
 };
 
 /// Whether a file or folder is its configuration: its files have names of their own.

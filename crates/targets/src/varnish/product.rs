@@ -41,6 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "",
+    leaves_out: false,
 };
 
 /// The Varnish that is installed.

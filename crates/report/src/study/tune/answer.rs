@@ -191,11 +191,12 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
             }
         ),
         Pairing::Outpaced { outpaced, of: all } => format!(
-            "Cannot tell: {changing} helps, and {} was not violated with it{}; but in {} of the proof with it that rate was not carried: requests \
+            "Cannot tell: {changing} helps, and {} was not violated with it{}; but in {} of the proof with it that rate was not carried: {} \
              came faster than they were answered, and ever more waited.",
             quoted(&context.objective()),
             at_asked(context),
             of(outpaced, all),
+            context.counted(),
         ),
         Pairing::NotReproduced { of } => format!(
             "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."
@@ -292,7 +293,7 @@ fn in_vain(v: &Verdict) -> &'static str {
     let refuted = v.causes.iter().filter(|one| one.confidence == Confidence::Refuted);
     let earlier: Vec<bool> = refuted.map(counterfactual::broke_earlier).collect();
     match (earlier.iter().all(|one| *one), earlier.contains(&true)) {
-        (true, true) => "made it break at a smaller load",
+        (true, true) => "came with a break at a smaller load",
         (_, true) => "carried no larger load",
         (_, false) => "made no measurable difference",
     }

@@ -33,7 +33,7 @@ fn same(found: &Bisected) -> String {
         return String::new();
     }
     format!(
-        " Whether without {} the same page is answered is not certain: contents of answers could not be compared, only their status.",
+        " Whether without {} the same page is answered is not certain: contents of some answers could not be compared, only their status.",
         them(found)
     )
 }

@@ -32,13 +32,12 @@ fn held(context: Context<'_>, (v, load): (&Verdict, &Summary), objective: &str) 
     let (counted, count) = (context.counted(), figure::count);
     match (hung(v), load.in_flight - load.unsent.unwrap_or(0).min(load.in_flight)) {
         (Some(hung), _) => {
-            format!(
-                "; {} {counted} hung by then, and what became of them decides whether {objective} held",
-                count(hung)
-            )
+            format!("; of {counted} {} hung by then, which decides whether {objective} held", count(hung))
         }
         (None, 0) => format!("; until then {objective} held"),
-        (None, waiting) => format!("; until then {objective} held, and {} {counted} had no answer yet", count(waiting)),
+        (None, waiting) => {
+            format!("; until then {objective} held, and of {counted} {} had no answer yet", count(waiting))
+        }
     }
 }
 

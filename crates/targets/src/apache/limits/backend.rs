@@ -132,7 +132,10 @@ fn silent(facts: &Facts) -> Limit {
     let own = ErrorKind::of_status(answer).filter(|kind| ![ErrorKind::Status502, ErrorKind::Status504].contains(kind));
     Limit {
         formula: format!("the backend is never silent for {} ({setting}): else Apache answers {answer}", held.value),
-        source: "httpd modules/proxy/mod_proxy_http.c: ap_proxy_http_process_response (AH01102)".to_owned(),
+        source: match facts.upstream.as_ref().map(|upstream| &*upstream.scheme) {
+            Some(scheme @ ("fcgi" | "scgi" | "uwsgi" | "ajp")) => format!("httpd modules/proxy/mod_proxy_{scheme}.c"),
+            _ => "httpd modules/proxy/mod_proxy_http.c: ap_proxy_http_process_response (AH01102)".to_owned(),
+        },
         // Who waits for a worker of the backend's is as silent as one that is slow.
         signatures: vec![log(signature::BACKEND_SILENT, Strength::Supports)],
         symptom: Symptom {

@@ -128,9 +128,9 @@ const KNOWN: &[(&str, &str)] = &[
     // src/http/modules/ngx_http_access_module.c: ngx_http_access_found
     (signature::FORBIDDEN, r"^access forbidden by rule"),
     // src/http/modules/ngx_http_static_module.c: ENOENT, ENOTDIR, ENAMETOOLONG, then EACCES and ELOOP; ngx_http_index_module.c: ngx_http_index_error
-    (signature::FILE_MISSING, r#"^[a-z]+\(\) "[^"]*" failed \((?:2|20|36): "#),
+    (signature::FILE_MISSING, r#"^(?:open|openat|l?stat)\(\) "[^"]*" failed \((?:2|20|36): "#),
     (signature::FILE_MISSING, r#"^"[^"]*" is not found \(\d+: "#),
-    (signature::FILE_UNREADABLE, r#"^[a-z]+\(\) "[^"]*" failed \((?:13|40): "#),
+    (signature::FILE_UNREADABLE, r#"^(?:open|openat|l?stat)\(\) "[^"]*" failed \((?:13|40): "#),
     (signature::FILE_UNREADABLE, r#"^"[^"]*" is forbidden \(\d+: "#),
     // src/http/ngx_http_core_module.c: ngx_http_core_content_phase
     (signature::FOLDER, r#"^directory index of "[^"]*" is forbidden"#),
