@@ -289,7 +289,7 @@ fn reached_within(processes: &[u32]) -> Vec<Endpoint> {
     let (network, files) = (has_other_network(*pid), has_other_files(*pid));
     let is_here = |place: &Endpoint| match place {
         // Of a network alone it is its own that was asked: a copy of genkai's is led there so.
-        Endpoint::Tcp(address) => !(network && files) || !address.ip().is_loopback(),
+        Endpoint::Tcp(address) => !(network && files && address.ip().is_loopback()),
         Endpoint::Unix(_) => !files,
     };
     all.filter(is_here).collect()

@@ -77,9 +77,7 @@ pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
 fn reached<'c>(config: &'c Config, route: &Route<'c>) -> Vec<&'c Section> {
     // What chooses among backends does not matter to requests that HAProxy answers before.
     let chooses = |doubt: &&Found| ["use_backend", "use-server"].iter().any(|rule| doubt.is(rule));
-    if route.is_served(config) == Some(false)
-        || route.answered.is_some() && route.doubts.iter().all(|doubt| chooses(&doubt))
-    {
+    if route.is_served(config) == Some(false) || route.answered.is_some() && route.doubts.iter().all(chooses) {
         return Vec::new();
     }
     let computed =
