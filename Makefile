@@ -31,7 +31,7 @@ demo-cache: packages-cache build ## Seven caches in front of static content in t
 # One seed for all property tests: a change fails by what it changed, not by chance. Another: PROPTEST_RNG_SEED=7 make test.
 test test-all: export PROPTEST_RNG_SEED ?= 20261121
 test test-all: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
-test: ## Format, lints, unit, property and integration tests on real servers; of the loads a fixed sample (25 minutes)
+test: ## Format, lints, unit, property and integration tests on real servers; of the loads a fixed sample (about 25 minutes)
 	@$(MAKE) --no-print-directory -j 3 nextest page prepared
 	@scripts/test.sh
 
