@@ -52,10 +52,12 @@ fn redirected(trial: &Trial) -> Option<u64> {
 /// From which part of the level asked for on it counts as reached: the last interval of a rise is told by its end.
 const REACHED: f64 = 0.999;
 
-/// How far a load rose that ended before it had risen to what was asked for.
-fn reached(trial: &Trial) -> Option<f64> {
+/// How far a load rose that ended before it had risen to what was asked for; `planned` requests come of no more users.
+fn reached(trial: &Trial, planned: u64) -> Option<f64> {
     let (load, lasted) = (&trial.started.load, series::lasted(trial));
     let most = trial.ticks.iter().map(|tick| tick.level).reduce(f64::max)?;
+    let each_asks = matches!(load.arrivals, Arrivals::Users { .. }) && load.scenario.is_none();
+    let most = if each_asks && counted(load) == Counted::Requests { most.min(planned as f64) } else { most };
     // A peak may lie between the ends of two intervals.
     let risen = lasted >= demand::ramp(load) && !load.stages.is_empty();
     Some(most).filter(|most| *most < demand::asked(load) * REACHED && !risen)
@@ -75,7 +77,7 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
     Summary {
         counted,
         lasted,
-        reached: reached(trial),
+        reached: reached(trial, tally.finished() + in_flight),
         planned: tally.finished() + in_flight,
         sent: tally.sent,
         ok: tally.ok,

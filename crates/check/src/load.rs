@@ -51,6 +51,12 @@ fn counts(trial: &Trial<'_>, expected: &mut Expected) {
         expected.is("/load/hung", (hung > 0.0).then_some(hung), line);
     }
     let highest = ticks.iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
+    // So many users at most have asked: one request each at least.
+    let plain = |asked: &Asked| {
+        asked.users && asked.load.scenario.is_none() && !matches!(asked.load.protocol, Protocol::WebSocket(_))
+    };
+    let some = Asked::of(trial).is_some_and(|asked| plain(&asked));
+    let highest = if some { highest.min(ok + failed + waiting) } else { highest };
     let lasted = ticks.last().map_or(0.0, |tick| tick.number("/to_us") / 1e6);
     // Between two intervals stages may have their peak.
     let passed = |asked: &Asked| !asked.load.stages.is_empty() && lasted >= asked.ramp;

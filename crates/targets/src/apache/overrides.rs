@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::config::{Config, Found, Section};
+use super::config::{Config, Found};
 use super::located::{Kind, placed};
-use super::route::{Route, expression, like};
+use super::route::folder::plain;
+use super::route::{Route, like};
 use crate::files::Requests;
 
 /// What such a file is called where nobody says anything.
@@ -92,7 +93,9 @@ fn there<'c>(config: &'c Config, route: &Route<'_>, folder: &Path, names: &[&str
     let lets = |name: &'static str| in_force(config, route, &folder, name);
     let is_none = |found: &&Found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("none"));
     let by = lets("allowoverride").filter(|found| !is_none(found));
-    let whole = by.is_some_and(|found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("all")));
+    // What is no plain file (a pipe would be waited for) is not read.
+    let whole =
+        path.is_file() && by.is_some_and(|found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("all")));
     let by = by.or_else(|| lets("allowoverridelist").filter(|found| !is_none(found)))?;
     Some(Override { folder, path, by, whole })
 }
@@ -100,12 +103,8 @@ fn there<'c>(config: &'c Config, route: &Route<'_>, folder: &Path, names: &[&str
 /// The directive of a folder that is merged last: of the longest `<Directory>` that holds it, a virtual host's after the server's.
 fn in_force<'c>(config: &'c Config, route: &Route<'_>, folder: &str, name: &'static str) -> Option<&'c Found> {
     let rank = |found: &Found| {
-        let host = found.host();
-        let inner: Vec<&Section> = found.context.iter().filter(|section| section.name != "virtualhost").collect();
-        let [section] = inner[..] else { return None };
-        let of = section.args.first().filter(|_| section.name == "directory" && expression(section).is_none())?;
-        let is_mine = host.is_none() || host == route.host;
-        (is_mine && is_below(folder, of)).then(|| (of.trim_end_matches('/').len(), host.is_some()))
+        let of = plain(found, route)?.args.first().filter(|of| is_below(folder, of))?;
+        Some((of.trim_end_matches('/').len(), found.host().is_some()))
     };
     config
         .named(name)
@@ -164,5 +163,12 @@ mod tests {
         assert_eq!(of(&folder("/", "AllowOverride None\nAllowOverrideList Redirect"), "/a/x"), (both.0, false));
         assert_eq!(of(&format!("{all}ProxyPass / http://127.0.0.1:9/\n"), "/a/x"), none, "no file is looked for");
         assert_eq!(of(&format!("AccessFileName none other\n{all}"), "/a/x"), ("a/other".to_owned(), true));
+        std::fs::remove_file(site.join(".htaccess")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(site.join(".htaccess")).status().unwrap().success());
+        assert_eq!(
+            of(&all, "/x/y"),
+            (".htaccess".to_owned(), false),
+            "nobody writes into it, and it is not waited for"
+        );
     }
 }

@@ -145,19 +145,23 @@ impl<'c> Folder<'c, '_> {
     }
 }
 
+/// The plain `<Directory>` in which a directive stands, where that is of the requests' virtual host or of the server; none in another section, or in several.
+pub(in crate::apache) fn plain<'f>(found: &'f Found, route: &Route<'_>) -> Option<&'f Section> {
+    let is_mine = found.host().is_none() || found.host() == route.host;
+    let mut inner = found.context.iter().filter(|section| section.name != "virtualhost");
+    let folder = inner.next().filter(|folder| is_mine && folder.name == "directory" && expression(folder).is_none());
+    folder.filter(|_| inner.next().is_none())
+}
+
 /// The directives of these names of the innermost folder of a file that has any, and that folder. Sections that are no plain folder have their say by
 /// what is not known.
 fn innermost<'c>(config: &'c Config, route: &Route<'_>, file: &str, names: &[&str]) -> (&'c str, Vec<&'c Found>) {
     let mut best: (usize, bool, &str, Vec<&Found>) = (0, false, "", Vec::new());
     let mut section = None;
     for found in config.found().iter().filter(|found| names.contains(&found.name.as_str())) {
-        let host = found.host();
-        let inner: Vec<&Section> = found.context.iter().filter(|section| section.name != "virtualhost").collect();
-        let [folder] = inner[..] else { continue };
-        let is_mine = host.is_none() || host == route.host;
-        let is_plain = folder.name == "directory" && expression(folder).is_none();
-        let Some(name) = folder.args.first().filter(|name| is_mine && is_plain && under(file, name)) else { continue };
-        let rank = (name.trim_end_matches('/').len(), host.is_some());
+        let Some(folder) = plain(found, route) else { continue };
+        let Some(name) = folder.args.first().filter(|name| under(file, name)) else { continue };
+        let rank = (name.trim_end_matches('/').len(), found.host().is_some());
         if section != Some(folder.index) && rank >= (best.0, best.1) {
             (best, section) = ((rank.0, rank.1, name.as_str(), Vec::new()), Some(folder.index));
         }
@@ -195,13 +199,8 @@ pub(in crate::apache) fn redirected<'c>(
 ) -> Option<Sent<'c>> {
     let mut all: Vec<(usize, &Found)> = Vec::new();
     for found in config.found().iter().filter(|found| REDIRECTS.contains(&found.name.as_str())) {
-        let is_mine = found.host().is_none() || found.host() == route.host;
-        let inner: Vec<&Section> = found.context.iter().filter(|section| section.name != "virtualhost").collect();
-        let [folder] = inner[..] else { continue };
-        let name = folder.args.first().filter(|_| folder.name == "directory" && expression(folder).is_none());
-        all.extend(
-            name.filter(|name| is_mine && under(file, name)).map(|name| (name.trim_end_matches('/').len(), found)),
-        );
+        let name = plain(found, route).and_then(|folder| folder.args.first()).filter(|name| under(file, name));
+        all.extend(name.map(|name| (name.trim_end_matches('/').len(), found)));
     }
     all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
     redirecting(all.into_iter().map(|(_, found)| found), path)
