@@ -9,6 +9,7 @@ use genkai_model::event::ServerState;
 use genkai_model::finding::{Because, Outcome};
 use genkai_model::record::Record;
 
+use crate::harness::servers::serve;
 use crate::harness::{all_gone, descendants, finish, genkai, machine, run, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(60);
@@ -229,4 +230,40 @@ fn a_compared_server_that_dies_is_named_and_the_others_go_on() {
         .map(|(_, state)| state.subject.as_str())
         .collect();
     assert_eq!(died, ["node-ws"]);
+}
+
+/// A load that ends before it has risen, or before all its users have asked, is told with what came; of a record that is cut off nothing is told of an end.
+#[test]
+fn a_load_is_told_with_the_load_that_came() {
+    let _machine = machine();
+    let (_origin, address) = serve("origin --listen 127.0.0.1:0");
+    let load = |flags: &str| run(&genkai(&format!("load http://{address}/ --quiet {flags}")));
+    for (flags, said) in [
+        ("--users 50 -n 20", "at 20 users, as far as the load rose (50 were asked for)."),
+        ("--rate 200 --ramp 4s -n 50", " planned requests/s, as far as the load rose (200 were asked for)."),
+        ("--stages 750ms:0..100,750ms:0", "at 100 users."),
+        ("--users 5 --duration 500ms", "at 5 users."),
+    ] {
+        let run = load(flags);
+        assert!(
+            run.says()[0].starts_with("Held: `errors < 0.1%` at ") && run.says()[0].ends_with(said),
+            "{flags}: {}",
+            run.story()
+        );
+    }
+    let whole = load("--users 5 --duration 1500ms");
+    let cut = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(whole.out.join("run.jsonl")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    std::fs::write(cut.path().join("run.jsonl"), lines[..lines.len() - 4].join("\n") + "\n").unwrap();
+    finish(genkai("report --quiet").arg(cut.path()), LONGEST);
+    let said: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(cut.path().join("verdict.json")).unwrap()).unwrap();
+    let first = said["says"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one.as_str())
+        .find(|one| one.starts_with("Cannot tell"));
+    assert!(first.is_some_and(|one| one.contains("the record ends ") && !one.contains("before its time")), "{said}");
 }
