@@ -230,7 +230,12 @@ impl Product for Apache {
             command.args(["-D", "FOREGROUND"]);
             let (output, log) = (of.dir().join("output.txt"), copy.error_log.clone());
             let startup = Startup { command, address: copy.address, output, log };
-            let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
+            let wanted = if facts.mpm == Mpm::Prefork { facts.spare_servers.0.min(facts.children()) } else { 0 };
+            let ready = |child: &mut Child| {
+                process_tree::ready(child, copy.address, first, children)?;
+                lifecycle::spare(child, wanted);
+                Ok(())
+            };
             let members = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(url, _)| url.clone());
             let several = |upstream: &&limits::Upstream| upstream.balanced && upstream.each.len() > 1;
             let balanced = facts.upstream.as_ref().filter(several);

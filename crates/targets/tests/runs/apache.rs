@@ -116,6 +116,24 @@ fn every_mpm_serves_is_watched_and_ends() {
     }
 }
 
+/// As in a server that has run for a while, whatever it started with.
+#[test]
+fn children_that_are_to_be_spare_are_there_before_the_load() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("mpm", "prefork"),
+        ("MaxRequestWorkers", "30"),
+        ("StartServers", "1"),
+        ("MinSpareServers", "12"),
+        ("MaxSpareServers", "20"),
+    ];
+    let apache = prepare(dir.path(), ConfigSource::Generated, Some(backend()), &settings).unwrap();
+    let mut running = apache.start(None).unwrap();
+    let processes = running.observe().samples[0].metrics["apache.processes"];
+    running.stop();
+    assert!(processes >= 12.0, "{processes}");
+}
+
 #[test]
 fn a_configuration_of_several_files_runs_in_private() {
     let dir = tempfile::tempdir().unwrap();

@@ -96,7 +96,7 @@ fn ended() -> Vec<Case> {
             SLEEPY,
         ),
         one(
-            "php-fpm.www.max_execution_time",
+            "php-fpm.www.php_admin_value.max_execution_time",
             "php-execution-time",
             "a pool with max_execution_time 1, and a script that takes 3 s of a core for one request of fifty, behind nginx",
             TIME,

@@ -7,8 +7,13 @@ pub use environment::environment;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use genkai_place::process::Child;
 
 use super::CALLED;
+use super::evidence::children;
 use crate::error::TargetError;
 use crate::product::{Lookup, Program, tested};
 
@@ -91,6 +96,19 @@ fn placed(text: &str) -> String {
     let pattern = regex::Regex::new(r"(?:AH00526: )?Syntax error on line (\d+) of (\S+?):(?:\n|$)")
         .expect("pattern is a constant");
     pattern.replace_all(text, "syntax error in $2:$1: ").into_owned()
+}
+
+/// How long spare children are waited for at most, and between two looks.
+const SPARE_WITHIN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Waits until `wanted` children of prefork run: as many are spare in a server that has run for a while, and they are forked one, two, four and so on in a
+/// second (server/mpm/prefork/prefork.c: perform_idle_server_maintenance).
+pub(super) fn spare(child: &mut Child, wanted: u64) {
+    let deadline = Instant::now() + SPARE_WITHIN;
+    while (children(child.pid()).len() as u64) < wanted && Instant::now() < deadline && child.try_exited().is_none() {
+        thread::sleep(PAUSE);
+    }
 }
 
 #[cfg(test)]

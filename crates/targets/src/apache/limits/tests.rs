@@ -247,6 +247,8 @@ fn how_fast_prefork_forks_is_a_limit_of_its_own() {
     let limit = limit(&prefork("\nMaxRequestWorkers 60\nMinSpareServers 7"), "apache.StartServers");
     assert_eq!((limit.value.as_str(), &limit.law), ("5", &Law::Unknown));
     assert!(limit.formula.contains("MinSpareServers 7") && limit.formula.contains("up to 60"), "{}", limit.formula);
+    let all = of(&prefork("\nMaxRequestWorkers 60\nMinSpareServers 60"));
+    assert!(all.iter().all(|limit| limit.id != "apache.StartServers"), "they are there before anybody comes");
     let remedy = limit.remedy.unwrap();
     assert_eq!((remedy.setting.as_str(), remedy.step, remedy.ceiling.unwrap().value), ("StartServers", 60.0, 60.0));
     let note = remedy.note.unwrap();

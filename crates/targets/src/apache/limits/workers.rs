@@ -224,10 +224,10 @@ pub(super) fn scoreboard(facts: &Facts) -> Option<Limit> {
 }
 
 /// How fast prefork forks: who comes faster waits, however many children there may be. When that is too slow depends on how fast the load
-/// rises, so no number is told.
+/// rises, so no number is told. None where all of them are spare before anybody comes.
 pub(super) fn forked(facts: &Facts) -> Option<Limit> {
     let (held, most) = (&facts.start_servers, facts.children());
-    (facts.mpm == Mpm::Prefork && held.value < most).then(|| Limit {
+    (facts.mpm == Mpm::Prefork && held.value.max(facts.spare_servers.0) < most).then(|| Limit {
         caps: "children at the start; further ones are forked while clients wait for them".to_owned(),
         formula: format!(
             "{} children at the start; in each second in which fewer than MinSpareServers {} are idle 1, 2, 4, ... 32 more, up to {most}",
