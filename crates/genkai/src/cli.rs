@@ -169,7 +169,7 @@ pub(crate) struct Report {
     /// Compute every statement of the verdict a second time, from the raw events, and print what does not follow
     #[arg(long, conflicts_with_all = ["svg", "csv", "jtl"])]
     pub(crate) check: bool,
-    /// Also write the main figure as figure.svg
+    /// Also write the figures as figure.svg, figure-2.svg and so on, the numbers of charts as .csv beside them
     #[arg(long)]
     pub(crate) svg: bool,
     #[command(flatten)]

@@ -21,7 +21,7 @@ pub(crate) struct Found {
     document: Document,
     /// `verdict.json`.
     json: String,
-    /// A file beside these, with its name: raw data, or a figure.
+    /// A file beside these, with its name: raw data.
     file: Option<(&'static str, String)>,
 }
 
@@ -48,10 +48,14 @@ pub(crate) fn found(record: &Record) -> Option<Found> {
 }
 
 /// What a search for a limit, or a load, showed.
-pub(crate) fn tuned(record: &Record, figure: bool) -> Found {
+pub(crate) fn tuned(record: &Record) -> Found {
     let findings = findings(record);
-    let figure = figure.then(|| ("figure.svg", svg::figure(record, &findings)));
-    Found::of(record, &findings.verdict, study::tune(record, &findings), figure)
+    Found::of(record, &findings.verdict, study::tune(record, &findings), None)
+}
+
+/// What `record` showed, whatever its study is.
+pub(crate) fn any(record: &Record) -> Found {
+    found(record).unwrap_or_else(|| tuned(record))
 }
 
 impl Found {
@@ -89,13 +93,28 @@ impl Found {
         view::show(shown, &self.document, colour);
     }
 
-    /// Writes `verdict.json`, `report.html` and, where there is one, the file beside them into `out`. Gives the page's path.
+    /// Every drawing as `figure.svg`, `figure-2.svg` and so on, the numbers of a chart beside it as `.csv`.
+    pub(crate) fn figures(&self, record: &Record) -> Vec<(String, String)> {
+        let name = |i: usize| if i == 0 { "figure".to_owned() } else { format!("figure-{}", i + 1) };
+        let all = svg::figures(record.head.as_ref(), &self.document).into_iter().enumerate();
+        let files = all.flat_map(|(i, figure)| {
+            let numbers = figure.csv.map(|numbers| (format!("{}.csv", name(i)), numbers));
+            std::iter::once((format!("{}.svg", name(i)), figure.svg)).chain(numbers)
+        });
+        files.collect()
+    }
+
+    /// Writes `verdict.json`, `report.html`, the file beside them where there is one, and with `svg` the figures into `out`. Gives the
+    /// page's path.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(crate) fn write(&self, record: &Record, out: &Path) -> Result<PathBuf, Failure> {
+    pub(crate) fn write(&self, record: &Record, out: &Path, svg: bool) -> Result<PathBuf, Failure> {
         let page = out.join("report.html");
         outputs::whole(&out.join("verdict.json"), &self.json)?;
+        if svg {
+            self.figures(record).iter().try_for_each(|(name, text)| outputs::whole(&out.join(name), text))?;
+        }
         if let Some((name, text)) = &self.file {
             outputs::whole(&out.join(name), text)?;
         }

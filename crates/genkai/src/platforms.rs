@@ -111,7 +111,7 @@ fn here(
 ) -> Result<(), Failure> {
     let Some((dir, record)) = taken else { return one(plan.clone(), out, Pin::Apart, output, interrupt) };
     copied(dir, out)?;
-    found::tuned(&record, output.svg).write(&record, out).map(drop)
+    found::tuned(&record).write(&record, out, output.svg).map(drop)
 }
 
 /// Whether a run was of the same plan: the size, the application, the settings, the load and what must hold.
@@ -162,7 +162,7 @@ fn one(plan: Plan, dir: &Path, pin: Pin, output: &OutputFlags, interrupt: &StopF
     let job = Job { keep: output.keep, ..job };
     let view = View::of(&job.plan.study, output.quiet, output.color, interrupt);
     let Made { record, failure, .. } = study::make(&job, view)?;
-    found::tuned(&record, output.svg).write(&record, dir)?;
+    found::tuned(&record).write(&record, dir, output.svg)?;
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 

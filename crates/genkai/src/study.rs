@@ -99,9 +99,9 @@ fn planned(plan: &Plan, seen: &Preview, output: &OutputFlags) {
 fn show(study: &Study, outcome: &Outcome, out: &Path, output: &OutputFlags, markdown: bool) -> Result<Exit, Failure> {
     let record = &outcome.record;
     let tuning = matches!(study, Study::Tune | Study::Load);
-    let found = if tuning { Some(found::tuned(record, output.svg)) } else { found::found(record) };
+    let found = if tuning { Some(found::tuned(record)) } else { found::found(record) };
     let Some(found) = found else { return Ok(Exit::Interrupted) };
-    let page = found.write(record, out);
+    let page = found.write(record, out, output.svg);
     if !output.quiet {
         found.print(output.json, markdown, output.color);
     }

@@ -77,7 +77,7 @@ export function tracks({ asked, key, rows, more, others }: Tracks): HTMLElement 
       { class: one.lifted ? "limit lifted" : one.met ? "limit met" : "limit" },
       h("div", { class: "limit-name" }, h("span", { class: "subject" }, one.subject), " ", h("code", {}, one.setting)),
       one.predicted !== "" && h("div", { class: "limit-figures" }, h("span", {}, typeset(one.predicted)), h("span", { class: "seen" }, one.met ? "◆ " : "", one.seen)),
-      axis && one.range && track(one, axis, asked, `${one.setting}: predicted at ${one.predicted}, ${one.seen}`),
+      axis && (one.range || one.at !== null) && track(one, axis, asked, [one.setting, one.predicted, one.seen].filter((words) => words !== "").join(", ")),
       ...one.notes.map((text) => h("div", { class: "formula" }, text)),
       one.evidence.length > 0 && h("ul", { class: "evidence" }, ...one.evidence.map((text) => h("li", {}, ...prose(text)))),
     );

@@ -213,6 +213,8 @@ fn mark(expect: &Expect, outcome: Outcome, causes: &[Named]) -> Mark {
         (Expect::Cause { ids, .. }, Outcome::Fails) if ids.is_empty() => Mark::Right,
         // A fault that was overlooked, and a failure that did not happen.
         (Expect::Cause { .. }, Outcome::Holds) | (Expect::Holds, Outcome::Fails) => Mark::Wrong,
+        // What is told of the server there is the generator's, or another program's.
+        (Expect::Client | Expect::Crowded, Outcome::Holds | Outcome::Fails) => Mark::Wrong,
         _ => Mark::CannotTell,
     }
 }
@@ -272,5 +274,8 @@ mod tests {
         assert_eq!(marked(Outcome::Holds, &[]), Mark::Wrong);
         assert_eq!(mark(&Expect::Holds, Outcome::Fails, &[]), Mark::Wrong);
         assert_eq!(mark(&Expect::Holds, Outcome::Invalid, &[]), Mark::CannotTell);
+        assert_eq!(mark(&Expect::Client, Outcome::Fails, &[]), Mark::Wrong);
+        assert_eq!(mark(&Expect::Crowded, Outcome::Holds, &[]), Mark::Wrong);
+        assert_eq!(mark(&Expect::Client, Outcome::Invalid, &[]), Mark::Right);
     }
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use genkai_model::plan::Study;
+use genkai_model::record::Record;
 use genkai_model::statement::Statement;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +14,9 @@ use crate::cases::{Case, ROOMS};
 use crate::inside::Entered;
 use crate::judge::{Judged, Mark, judge};
 use crate::world::World;
+
+#[path = "../../tests/statements/contradictions/found.rs"]
+mod found;
 
 /// No case takes longer; one that does is a failure of the drill.
 const LONGEST: Duration = Duration::from_secs(150);
@@ -62,14 +67,28 @@ fn today() -> String {
     now.split('T').next().unwrap_or_default().to_owned()
 }
 
-/// Whether all that a verdict states follows from the record beside it, by the second computation.
+/// Whether all that a verdict states follows from the record beside it, by the second computation, and no two sentences or figures of it
+/// contradict each other or a counter of the record.
 fn follows(verdict: &str, out: &Path) -> Result<(), String> {
     let verdict: Value = serde_json::from_str(verdict).map_err(|e| e.to_string())?;
+    let lines = std::fs::read_to_string(out.join("run.jsonl")).map_err(|e| e.to_string())?;
+    agrees(&lines)?;
     let Some(stated) = verdict.get("statements") else { return Ok(()) };
     let stated: Vec<Statement> = serde_json::from_value(stated.clone()).map_err(|e| e.to_string())?;
-    let lines = std::fs::read_to_string(out.join("run.jsonl")).map_err(|e| e.to_string())?;
     let checked = genkai_check::check(&lines, &verdict, &stated)?;
     if checked.holds() { Ok(()) } else { Err(format!("the verdict does not follow from its record: {checked:?}")) }
+}
+
+/// Whether no two sentences or figures of what the record `lines` shows contradict each other, or one of its counters.
+fn agrees(lines: &str) -> Result<(), String> {
+    let record = Record::read(lines.lines()).map_err(|e| e.to_string())?;
+    if record.head.as_ref().is_none_or(|head| head.plan.study != Study::Tune) {
+        return Ok(());
+    }
+    let findings = genkai_analysis::findings(&record);
+    let document = genkai_report::study::tune(&record, &findings);
+    let found = found::contradictions(&record, &findings, &document);
+    if found.is_empty() { Ok(()) } else { Err(format!("the verdict contradicts itself or its record: {found:?}")) }
 }
 
 impl Done<'_> {

@@ -141,7 +141,7 @@ impl Tests<'_> {
         let job = study::job(plan, study::place(None)?, self.pin.clone(), Some(out.clone()), self.interrupt);
         let outcome = study::make(&job, View::plain(self.quiet))?;
         if let Some(found) = found::found(&outcome.record) {
-            found.write(&outcome.record, &out)?;
+            found.write(&outcome.record, &out, false)?;
         }
         outcome.failure.map_or(Ok(outcome.record), |failure| Err(failure.into()))
     }

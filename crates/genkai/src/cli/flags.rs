@@ -23,7 +23,7 @@ pub(crate) struct OutputFlags {
     /// Print nothing but errors
     #[arg(long, short, hide_short_help = true)]
     pub(crate) quiet: bool,
-    /// Also write the main figure as figure.svg
+    /// Also write the figures as figure.svg, figure-2.svg and so on, the numbers of charts as .csv beside them
     #[arg(long, hide_short_help = true)]
     pub(crate) svg: bool,
     /// Keep the servers' private files in DIR/work-...

@@ -39,12 +39,12 @@ pub(crate) fn run(flags: &Load) -> Result<Exit, Failure> {
 
 /// Prints and writes what a load came to; its exit code.
 fn show(flags: &Load, Outcome { record, .. }: &Outcome, tables: Option<tables::Open>) -> Result<Exit, Failure> {
-    let found = found::tuned(record, false);
+    let found = found::tuned(record);
     if !flags.quiet {
         found.print(flags.json, false, flags.color);
     }
     let out = flags.out.as_ref().map(|out| out.canonicalize().unwrap_or_else(|_| out.clone()));
-    let page = out.map(|out| found.write(record, &out)).transpose()?;
+    let page = out.map(|out| found.write(record, &out, false)).transpose()?;
     let said = tables.map(|tables| tables.write(record)).transpose()?.unwrap_or_default();
     if !flags.quiet {
         page.iter().for_each(|page| view::say(&format!("report: {}", page.display())));

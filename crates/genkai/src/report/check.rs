@@ -166,7 +166,7 @@ fn one(dir: &Path, file: &Path) -> Result<Checked, Failure> {
     }
     if let Some((record, found)) = &made {
         if this_build && !unlisted && beside.is_some() {
-            words(dir, &verdict, found, &checked, &mut held);
+            words(dir, &verdict, (record, found), &checked, &mut held);
         }
         if let Ok(page) = fs::read_to_string(dir.join("report.html")) {
             held.page(&page, &found.page(record), &verdict);
@@ -178,16 +178,17 @@ fn one(dir: &Path, file: &Path) -> Result<Checked, Failure> {
     Ok(checked)
 }
 
-/// What this build wrote beside a record: every word of the verdict, and the table.
-fn words(dir: &Path, verdict: &Value, found: &Found, checked: &Checked, held: &mut Held) {
+/// What this build wrote beside a record: every word of the verdict, the table, and the figures that are there.
+fn words(dir: &Path, verdict: &Value, (record, found): (&Record, &Found), checked: &Checked, held: &mut Held) {
     let differences = checked.differences.iter().map(|one| one.statement.address.clone());
     let known = differences.chain(checked.contradicted.iter().map(|one| one.address.clone())).collect();
     let made = serde_json::from_str(found.json()).unwrap_or_default();
     held.verdict(verdict, &made, &known);
-    if let Some((name, text)) = found.file()
-        && let Ok(stored) = fs::read_to_string(dir.join(name))
-    {
-        held.text(name, &stored, text);
+    let file = found.file().map(|(name, text)| (name.to_owned(), text.to_owned()));
+    for (name, text) in file.into_iter().chain(found.figures(record)) {
+        if let Ok(stored) = fs::read_to_string(dir.join(&name)) {
+            held.text(&name, &stored, &text);
+        }
     }
 }
 
@@ -215,6 +216,6 @@ fn listed(text: &str) -> Option<(Value, Vec<Statement>)> {
 /// What is stated of a record today. A record with a line that is no event states nothing: the check names that line.
 fn now(file: &Path) -> Option<(Record, Found)> {
     let record = outputs::record(file).ok()?;
-    let found = found::found(&record).unwrap_or_else(|| found::tuned(&record, false));
+    let found = found::any(&record);
     Some((record, found))
 }

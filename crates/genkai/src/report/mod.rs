@@ -31,9 +31,9 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
         return both.show(&dir, flags.quiet, flags.json, flags.markdown, flags.color);
     }
     let record = outputs::record(&file)?;
-    let found = found::found(&record).unwrap_or_else(|| found::tuned(&record, flags.svg));
+    let found = found::any(&record);
     let tables = flags.tables.open()?;
-    let page = found.write(&record, &dir)?;
+    let page = found.write(&record, &dir, flags.svg)?;
     let said = tables.write(&record)?;
     if !flags.quiet {
         found.print(flags.json, flags.markdown, flags.color);

@@ -120,7 +120,7 @@ impl Run<'_> {
         let dir = self.out.join(part.name);
         let Outcome { record, failure, .. } = self.made(self.placement.of(search.plan.clone()), &dir)?;
         let findings = genkai_analysis::findings(&record);
-        found::tuned(&record, self.output.svg).write(&record, &dir)?;
+        found::tuned(&record).write(&record, &dir, self.output.svg)?;
         joined.search(part, search, &record, findings);
         failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
@@ -130,7 +130,7 @@ impl Run<'_> {
         let plan = self.placement.of(apache::changes(part.name, connections, self.size)?);
         let Outcome { record, failure, .. } = self.made(plan, &dir)?;
         if let Some(found) = found::found(&record) {
-            found.write(&record, &dir)?;
+            found.write(&record, &dir, self.output.svg)?;
         }
         joined.changes(part, &record);
         failure.map_or(Ok(()), |failure| Err(failure.into()))

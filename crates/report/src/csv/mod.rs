@@ -4,6 +4,7 @@
 //! histogram: percentiles of several lines must not be averaged. An interval without values leaves them empty.
 
 mod cache;
+mod plot;
 
 use std::io::{self, Write};
 
@@ -12,6 +13,7 @@ use genkai_model::finding::comparison::{ComparisonFinding, TurnFinding};
 use genkai_model::summary::{Distribution, Interval};
 
 pub use cache::cache;
+pub(crate) use plot::plot;
 
 /// A column: its name, and what a line has there.
 type Column<T> = (&'static str, fn(&T) -> String);

@@ -10,6 +10,36 @@ pub(super) struct Stroke {
     pub(super) dash: &'static str,
 }
 
+impl Stroke {
+    /// An unbroken line.
+    pub(super) const fn solid(colour: &'static str, width: f64) -> Stroke {
+        Stroke { colour, width, dash: "" }
+    }
+}
+
+pub(super) const GRID: Stroke = Stroke::solid("#e3e3e3", 1.0);
+pub(super) const AXIS: Stroke = Stroke::solid("#1a1a1a", 1.0);
+pub(super) const INK: &str = "#1a1a1a";
+pub(super) const PAPER: &str = "#ffffff";
+
+/// The colour of a tone of the document, as on a light page.
+pub(super) fn colour(tone: &str) -> &'static str {
+    match tone {
+        "ok" | "server-1" => "#1f5fa8",
+        "fail" | "server-2" => "#b8371f",
+        "good" | "server-3" => "#1f6b45",
+        "p99" | "server-4" => "#6a3d8f",
+        "doubt" | "server-5" => "#8a5f00",
+        "server-6" => "#0f7284",
+        "p50" => "#4c8a6d",
+        "p90" => "#2d6f9e",
+        "level" | "muted" => "#6b6b6b",
+        "bar" => "#c9d7e8",
+        "near" => "#7fa6d1",
+        _ => INK,
+    }
+}
+
 /// Where text hangs on its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
@@ -18,22 +48,32 @@ pub(super) enum Anchor {
     End,
 }
 
+/// The sign of a point.
+#[derive(Clone, Copy)]
+pub(super) enum Sign {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+}
+
 /// An SVG document that grows.
 pub(super) struct Canvas {
     out: String,
 }
 
 impl Canvas {
-    /// A document of this size with a title and a description for those who cannot see it.
-    pub(super) fn new(width: f64, height: f64, title: &str, description: &str) -> Canvas {
+    /// A document of this width, height and room above it, with a title and a description for those who cannot see it.
+    pub(super) fn new((width, beneath, above): (f64, f64, f64), title: &str, description: &str) -> Canvas {
+        let (height, top) = (beneath + above, -above);
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let _ = write!(
             out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {top} {width} {height}\" width=\"{width}\" \
              height=\"{height}\" role=\"img\" aria-labelledby=\"title description\" \
-             font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" font-size=\"12\" fill=\"#1a1a1a\">\n\
+             font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" font-size=\"12\" fill=\"{INK}\">\n\
              <title id=\"title\">{}</title>\n<desc id=\"description\">{}</desc>\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
+             <rect y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n",
             escaped(title),
             escaped(description)
         );
@@ -51,17 +91,37 @@ impl Canvas {
 
     /// A line through points.
     pub(super) fn path(&mut self, points: &[(f64, f64)], stroke: Stroke) {
-        let mut d = String::new();
-        for (i, (x, y)) in points.iter().enumerate() {
-            let _ = write!(d, "{}{x:.1} {y:.1}", if i == 0 { "M" } else { "L" });
-        }
         let dash =
             if stroke.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", stroke.dash) };
         let _ = writeln!(
             self.out,
-            "<path d=\"{d}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}/>",
-            stroke.colour, stroke.width
+            "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}/>",
+            through(points),
+            stroke.colour,
+            stroke.width
         );
+    }
+
+    /// An area with these corners, `opacity` of 1 dark.
+    pub(super) fn area(&mut self, corners: &[(f64, f64)], fill: &str, opacity: f64) {
+        let _ = writeln!(self.out, "<path d=\"{}Z\" fill=\"{fill}\" fill-opacity=\"{opacity}\"/>", through(corners));
+    }
+
+    /// A point of about this radius, hollow where `fill` is that of the paper.
+    pub(super) fn sign(&mut self, sign: Sign, (x, y): (f64, f64), r: f64, fill: &str, edge: &str) {
+        let corners = match sign {
+            Sign::Circle => {
+                let _ = writeln!(
+                    self.out,
+                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\" fill=\"{fill}\" stroke=\"{edge}\" stroke-width=\"1.75\"/>"
+                );
+                return;
+            }
+            Sign::Square => vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
+            Sign::Triangle => vec![(x, y - r), (x + r, y + r), (x - r, y + r)],
+            Sign::Diamond => vec![(x, y - r), (x + r, y), (x, y + r), (x - r, y)],
+        };
+        let _ = writeln!(self.out, "<path d=\"{}Z\" fill=\"{fill}\" stroke=\"{edge}\"/>", through(&corners));
     }
 
     pub(super) fn text(&mut self, at: (f64, f64), anchor: Anchor, attributes: &str, text: &str) {
@@ -74,13 +134,14 @@ impl Canvas {
             escaped(text)
         );
     }
+}
 
-    /// Text that reads upwards (or downwards), around its point.
-    pub(super) fn sideways(&mut self, at: (f64, f64), angle: i32, text: &str) {
-        let (x, y) = at;
-        let turn = format!(" transform=\"rotate({angle} {x:.1} {y:.1})\"");
-        self.text(at, Anchor::Middle, &turn, text);
+fn through(points: &[(f64, f64)]) -> String {
+    let mut d = String::new();
+    for (i, (x, y)) in points.iter().enumerate() {
+        let _ = write!(d, "{}{x:.1} {y:.1}", if i == 0 { "M" } else { "L" });
     }
+    d
 }
 
 fn name(anchor: Anchor) -> &'static str {

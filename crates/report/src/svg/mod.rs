@@ -1,176 +1,123 @@
-//! The main figure as a standalone SVG for a paper: requests and failures a second over time, the load beside them.
+//! The drawings of a document as standalone SVG files for a paper, in black and colours that survive print.
+//!
+//! What a drawing shows, and every word in it, is the document's; here it is laid out. Gauges over time, rooms and the way of messages are
+//! drawings of the page alone.
 
 mod axis;
 mod canvas;
+mod intervals;
+mod legend;
+mod steps;
+mod time;
+mod tracks;
+mod trend;
 
-use genkai_model::finding::{Break, Findings, Series};
-use genkai_model::record::Record;
+use genkai_model::event::RunStarted;
 
-use self::axis::{Scale, marks};
-use self::canvas::{Anchor, Canvas, Stroke};
-use crate::context::Context;
-use crate::{clean, figure, words};
+use self::canvas::{Anchor, Canvas, colour};
+use crate::clean;
+use crate::csv::plot;
+use crate::document::{Block, Chart, Document, Drawing, Medium, Plot};
 
 const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 430.0;
 /// Edges of the plotting area.
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = 694.0;
-const TOP: f64 = 86.0;
-const BOTTOM: f64 = 376.0;
+/// Where what follows the title begins.
+const UNDER_TITLE: f64 = 64.0;
+/// A line of doubt above the title.
+const DOUBT: f64 = 18.0;
 
-const GRID: Stroke = Stroke { colour: "#e3e3e3", width: 1.0, dash: "" };
-const AXIS: Stroke = Stroke { colour: "#1a1a1a", width: 1.0, dash: "" };
-const OK: Stroke = Stroke { colour: "#1f5fa8", width: 2.0, dash: "" };
-const FAILED: Stroke = Stroke { colour: "#c0392b", width: 2.0, dash: "7 4" };
-const LEVEL: Stroke = Stroke { colour: "#6b6b6b", width: 1.5, dash: "1.5 3.5" };
-const BREAK: Stroke = Stroke { colour: "#1a1a1a", width: 1.2, dash: "10 3 2 3" };
+/// A drawing as files.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// The drawing.
+    pub svg: String,
+    /// The numbers of a chart (RFC 4180), as they are drawn.
+    pub csv: Option<String>,
+}
 
-/// The trial in which the break was found (else the first trial) as a figure. A record without a point gives a figure
-/// that says so.
-pub fn figure(record: &Record, findings: &Findings) -> String {
-    let context = Context::of(record);
-    let broken = findings.verdict.trials.iter().find(|t| t.broke.is_some());
-    let number = broken.map(|t| t.trial).or_else(|| findings.series.first().map(|s| s.trial));
-    let broke = broken.and_then(|t| t.broke.as_ref());
-    let title = context.head.map_or_else(|| "genkai".to_owned(), |h| clean::line(&h.plan.title));
-    match findings.series.iter().find(|s| Some(s.trial) == number).filter(|s| !s.points.is_empty()) {
-        Some(series) => Figure::new(context, series, broke).draw(&title),
-        None => empty(&title),
+/// Every chart of `document`, its limits and its intervals, in the order of its page. `head` has the title of the run.
+pub fn figures(head: Option<&RunStarted>, document: &Document) -> Vec<Figure> {
+    let title = head.map_or_else(|| "genkai".to_owned(), |head| clean::line(&head.plan.title));
+    let run = Run { title, doubts: &document.doubts };
+    let mut all = Vec::new();
+    walk(&document.answer, &run, "Answer", &mut all);
+    for section in document.on(Medium::Page) {
+        walk(&section.blocks, &run, &section.title, &mut all);
+    }
+    all
+}
+
+/// What stands above every drawing of a run.
+struct Run<'a> {
+    title: String,
+    /// Why the record may not be the whole of what was seen.
+    doubts: &'a [String],
+}
+
+/// `under`: the title of what holds `blocks`.
+fn walk(blocks: &[Block], run: &Run<'_>, under: &str, all: &mut Vec<Figure>) {
+    for block in blocks {
+        match block {
+            Block::Chart(chart) => all.push(charted(run, chart)),
+            Block::Drawing(drawing) => all.extend(drawn(run, under, drawing).map(|svg| Figure { svg, csv: None })),
+            Block::Cards { cards, .. } => cards.iter().for_each(|card| walk(&card.blocks, run, &card.title, all)),
+            Block::Details { blocks, .. } | Block::Multiples { blocks } | Block::Article { blocks } => {
+                walk(blocks, run, under, all);
+            }
+            Block::Tabs { tabs, .. } => {
+                tabs.iter().for_each(|tab| walk(&tab.blocks, run, &format!("{under}: {}", tab.label), all));
+            }
+            _ => {}
+        }
     }
 }
 
-fn empty(title: &str) -> String {
-    let mut canvas = Canvas::new(WIDTH, HEIGHT, title, "The record holds no load.");
-    canvas.text((WIDTH / 2.0, HEIGHT / 2.0), Anchor::Middle, "", "The record holds no load.");
-    canvas.finish()
+fn charted(run: &Run<'_>, chart: &Chart) -> Figure {
+    let sheet = Sheet { run, title: &chart.title, description: &chart.description };
+    let svg = match &chart.plot {
+        Plot::Time(one) => time::draw(&sheet, one),
+        Plot::Trend(one) => trend::draw(&sheet, one),
+        Plot::Steps(one) => steps::draw(&sheet, one),
+    };
+    Figure { svg, csv: Some(plot(&chart.plot)) }
 }
 
-struct Figure<'a> {
-    context: Context<'a>,
-    series: &'a Series,
-    broke: Option<&'a Break>,
-    time: Vec<f64>,
-    rate: Vec<f64>,
-    level: Vec<f64>,
-    x: Scale,
-    y: Scale,
-    z: Scale,
+fn drawn(run: &Run<'_>, title: &str, drawing: &Drawing) -> Option<String> {
+    let sheet = |description| Sheet { run, title, description };
+    match drawing {
+        Drawing::Intervals { entries } => Some(intervals::draw(&sheet(title), entries)),
+        Drawing::Effects { margin, label, rows } => Some(intervals::effects(&sheet(label), *margin, rows)),
+        Drawing::Tracks(one) => Some(tracks::draw(&sheet(title), one)),
+        Drawing::Sparks { .. } | Drawing::Rooms { .. } | Drawing::Way { .. } => None,
+    }
 }
 
-fn largest(marks: &[f64]) -> f64 {
-    marks.last().copied().unwrap_or(1.0)
+/// A drawing with the words above it.
+struct Sheet<'a> {
+    run: &'a Run<'a>,
+    title: &'a str,
+    description: &'a str,
 }
 
-impl<'a> Figure<'a> {
-    fn new(context: Context<'a>, series: &'a Series, broke: Option<&'a Break>) -> Figure<'a> {
-        let points = &series.points;
-        let time = marks(points.iter().map(|p| p.at).fold(0.0, f64::max), 8);
-        let rate = marks(points.iter().map(|p| p.ok.max(p.failed)).fold(0.0, f64::max), 5);
-        let level = marks(points.iter().map(|p| p.level).fold(0.0, f64::max), 5);
-        let end = points.last().map_or(1.0, |p| p.at).max(1e-9);
-        Figure {
-            x: Scale { from: 0.0, to: end, start: LEFT, end: RIGHT },
-            y: Scale { from: 0.0, to: largest(&rate), start: BOTTOM, end: TOP },
-            z: Scale { from: 0.0, to: largest(&level), start: BOTTOM, end: TOP },
-            context,
-            series,
-            broke,
-            time,
-            rate,
-            level,
+impl Sheet<'_> {
+    /// An empty drawing of this height, with its title.
+    fn canvas(&self, height: f64) -> Canvas {
+        let above = DOUBT * self.run.doubts.len() as f64;
+        let name = format!("{}: {}", self.run.title, self.title);
+        let mut canvas = Canvas::new((WIDTH, height, above), &name, self.description);
+        for (i, doubt) in self.run.doubts.iter().enumerate() {
+            let bold = format!(" font-weight=\"bold\" fill=\"{}\"", colour("fail"));
+            canvas.text((18.0, 18.0 - above + DOUBT * i as f64), Anchor::Start, &bold, doubt);
         }
+        canvas.text((18.0, 26.0), Anchor::Start, " font-size=\"15\" font-weight=\"bold\"", &self.run.title);
+        canvas.text((18.0, 46.0), Anchor::Start, " font-size=\"13\"", self.title);
+        canvas
     }
+}
 
-    fn draw(&self, title: &str) -> String {
-        let mut canvas = Canvas::new(WIDTH, HEIGHT, title, &self.description());
-        canvas.text((LEFT, 26.0), Anchor::Start, " font-size=\"15\" font-weight=\"bold\"", title);
-        self.axes(&mut canvas);
-        self.lines(&mut canvas);
-        self.mark(&mut canvas);
-        self.legend(&mut canvas);
-        canvas.finish()
-    }
-
-    fn description(&self) -> String {
-        let base = format!(
-            "Successful requests a second, failures a second and {} over {} of trial {}.",
-            self.context.unit(),
-            figure::seconds(self.x.to),
-            self.series.trial
-        );
-        self.broke.map_or(base.clone(), |b| format!("{base} {}.", self.words(b)))
-    }
-
-    fn words(&self, b: &Break) -> String {
-        format!(
-            "Break at {}, {} into the load: {}",
-            self.context.place(b),
-            figure::seconds(b.at),
-            clean::line(&b.condition)
-        )
-    }
-
-    fn axes(&self, canvas: &mut Canvas) {
-        for m in &self.rate {
-            let y = self.y.at(*m);
-            canvas.line((LEFT, y), (RIGHT, y), GRID);
-            canvas.text((LEFT - 8.0, y + 4.0), Anchor::End, "", &figure::number(*m));
-        }
-        for m in &self.level {
-            let y = self.z.at(*m);
-            canvas.line((RIGHT, y), (RIGHT + 4.0, y), AXIS);
-            canvas.text((RIGHT + 8.0, y + 4.0), Anchor::Start, "", &figure::number(*m));
-        }
-        for m in self.time.iter().filter(|m| **m <= self.x.to * 1.000_001) {
-            let x = self.x.at(*m);
-            canvas.line((x, BOTTOM), (x, BOTTOM + 4.0), AXIS);
-            canvas.text((x, BOTTOM + 18.0), Anchor::Middle, "", &figure::number(*m));
-        }
-        canvas.path(&[(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM), (RIGHT, TOP)], AXIS);
-        canvas.text(((LEFT + RIGHT) / 2.0, BOTTOM + 40.0), Anchor::Middle, "", "time since the load began (s)");
-        let middle = f64::midpoint(TOP, BOTTOM);
-        canvas.sideways((18.0, middle), -90, "requests and failures (1/s)");
-        canvas.sideways((WIDTH - 14.0, middle), -90, self.context.unit());
-    }
-
-    fn lines(&self, canvas: &mut Canvas) {
-        let points = &self.series.points;
-        let through = |scale: &Scale, value: fn(&genkai_model::finding::Point) -> f64| -> Vec<(f64, f64)> {
-            points.iter().map(|p| (self.x.at(p.at), scale.at(value(p)))).collect()
-        };
-        canvas.path(&through(&self.z, |p| p.level), LEVEL);
-        canvas.path(&through(&self.y, |p| p.failed), FAILED);
-        canvas.path(&through(&self.y, |p| p.ok), OK);
-    }
-
-    fn mark(&self, canvas: &mut Canvas) {
-        let Some(b) = self.broke else { return };
-        let x = self.x.at(b.at);
-        canvas.line((x, TOP - 8.0), (x, BOTTOM), BREAK);
-        let (anchor, at) =
-            if x > f64::midpoint(LEFT, RIGHT) { (Anchor::End, x - 5.0) } else { (Anchor::Start, x + 5.0) };
-        let text = format!("break at {}", self.context.place(b));
-        // White behind the letters keeps them readable where a line passes.
-        let halo = " font-weight=\"bold\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\"";
-        canvas.text((at, TOP + 6.0), anchor, halo, &text);
-        let most = b.errors.iter().max_by_key(|e| e.count);
-        if let Some(e) = most {
-            canvas.text((at, TOP + 22.0), anchor, &halo.replace(" font-weight=\"bold\"", ""), words::error(e.kind));
-        }
-    }
-
-    fn legend(&self, canvas: &mut Canvas) {
-        let mut x = LEFT;
-        let y = 52.0;
-        for (stroke, text) in [
-            (OK, "successful requests/s".to_owned()),
-            (FAILED, "failures/s".to_owned()),
-            (LEVEL, format!("{} (right axis)", self.context.unit())),
-        ] {
-            canvas.line((x, y), (x + 30.0, y), stroke);
-            canvas.text((x + 37.0, y + 4.0), Anchor::Start, "", &text);
-            x += 37.0 + 6.6 * text.chars().count() as f64 + 24.0;
-        }
-    }
+/// Text that ends with `…` where it is longer than `most` characters.
+fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 1).chain(['…']).collect() }
 }

@@ -70,7 +70,7 @@ fn rates() -> RateFinding {
     RateFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], loads: 18, unsettled: 9 }
 }
 
-fn finding(stressed: bool) -> CacheFinding {
+pub(crate) fn finding(stressed: bool) -> CacheFinding {
     let ranks = if stressed { [(1, 1), (2, 2)] } else { [(1, 2), (1, 2)] };
     let standings = vec![standing("a|b", 4_000.0, ranks[0]), standing("\u{1b}[2Jc", 2_000.0, ranks[1])];
     let pair = RankedPair {
@@ -120,7 +120,7 @@ fn finding(stressed: bool) -> CacheFinding {
     }
 }
 
-fn document(finding: &CacheFinding) -> Document {
+pub(crate) fn document(finding: &CacheFinding) -> Document {
     study::cache(&Record::default(), finding)
 }
 

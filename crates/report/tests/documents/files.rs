@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use genkai_report::document::{Document, Medium};
-use genkai_report::{html, json, schema, study, svg};
+use genkai_report::{html, json, schema, study};
 use serde_json::Value;
 
 use crate::fixture;
@@ -32,7 +32,7 @@ fn validator(name: &str) -> jsonschema::Validator {
     jsonschema::draft202012::new(&serde_json::from_str(text).unwrap()).unwrap()
 }
 
-fn tuned(s: &fixture::Sample) -> Document {
+pub(crate) fn tuned(s: &fixture::Sample) -> Document {
     study::tune(&s.record, &s.findings)
 }
 
@@ -145,34 +145,6 @@ fn the_plan_is_json() {
     assert_eq!(value["plan"]["system"]["settings"]["worker_connections"], "512");
     assert_eq!(value["predictions"][0]["clients"]["low"], 239.0);
     assert_eq!(value["environment"]["cores"], 2);
-}
-
-#[test]
-fn the_figure_is_well_formed_and_marks_the_break() {
-    for (name, s) in fixture::stories::all() {
-        let text = svg::figure(&s.record, &s.findings);
-        let doc = roxmltree::Document::parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let words: String = doc.descendants().filter_map(|n| n.text()).collect::<Vec<_>>().join("\n");
-        assert_eq!(words.contains("break at 243 users"), !["holds", "no_headroom"].contains(&name), "{name}: {words}");
-        for wanted in ["failures/s", "time since the load began (s)", "users (right axis)"] {
-            assert!(words.contains(wanted), "{name}: {wanted}");
-        }
-        let dashes: Vec<_> = doc.descendants().filter_map(|n| n.attribute("stroke-dasharray")).collect();
-        assert!(dashes.len() >= 4, "{name}: lines are told apart by dash: {dashes:?}");
-    }
-}
-
-#[test]
-fn a_hostile_or_empty_record_still_makes_a_figure() {
-    let mut s = fixture::experiment(2.0);
-    let head = s.record.head.as_mut().unwrap();
-    head.plan.title = "<script>&\"\u{0}\u{fffe}]]></script>".into();
-    roxmltree::Document::parse(&svg::figure(&s.record, &s.findings)).unwrap();
-    s.findings.series[0].points.iter_mut().for_each(|p| p.ok = f64::NAN);
-    roxmltree::Document::parse(&svg::figure(&s.record, &s.findings)).unwrap();
-    s.findings.series.clear();
-    let text = svg::figure(&s.record, &s.findings);
-    assert!(text.contains("holds no load"), "{text}");
 }
 
 #[test]

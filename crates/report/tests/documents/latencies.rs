@@ -111,7 +111,7 @@ fn finding() -> LatencyFinding {
     }
 }
 
-fn document() -> Document {
+pub(crate) fn document() -> Document {
     study::latencies(&Record::default(), &finding())
 }
 

@@ -5,6 +5,7 @@ mod cache;
 mod compare;
 mod counted;
 mod doctor;
+mod figures;
 mod files;
 #[path = "../fixture/mod.rs"]
 mod fixture;

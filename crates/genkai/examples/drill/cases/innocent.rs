@@ -2,7 +2,7 @@
 
 use super::Behind::{Link, Origin, Scripted};
 use super::Expect::{Client, Crowded};
-use super::{COST, Case, NO_NUMBER, PATIENCE, PROXIES, SLOW};
+use super::{COST, Case, Inside, NO_NUMBER, PATIENCE, PROXIES, SLOW};
 
 pub(super) fn cases() -> Vec<Case> {
     let each = |one: fn(&'static str, &'static str) -> Vec<Case>| {
@@ -67,7 +67,15 @@ fn machine() -> Vec<Case> {
         .off(COST);
     let busy = Case::of("nginx", "busy-client", "1000 requests/s over 50 connections that are all busy")
         .flags("--rate 1000 --ramp 2s --connections 50 --backend-time 300ms");
-    vec![Case { hog: true, expect: Crowded, ..hog }, Case { expect: Client, ..busy }]
+    let ports = Case::of(
+        "nginx",
+        "client-ports",
+        "nothing: an address has 100 local ports, and 150 users stay connected (the generator takes further addresses)",
+    )
+    .flags("--users 150 --spawn-rate 30")
+    .config("events {}\nhttp {\n\tserver {\n\t\tlisten 80;\n\t\treturn 200 ok;\n\t}\n}\n")
+    .inside(Inside::Network(&[("ipv4/ip_local_port_range", "40000 40099")]));
+    vec![Case { hog: true, expect: Crowded, ..hog }, Case { expect: Client, ..busy }, ports]
 }
 
 fn healthy(product: &'static str, bears: &'static str) -> Vec<Case> {

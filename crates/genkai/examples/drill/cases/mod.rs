@@ -15,6 +15,7 @@ mod kernel;
 mod ladder;
 mod nginx;
 mod rooms;
+mod site;
 mod stacks;
 mod tls;
 mod websocket;

@@ -6,7 +6,7 @@ use super::{Between, Case, NO_NUMBER, PATIENCE};
 const NGINX: &str =
     "events { worker_connections 512; }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n";
 /// Users who want more than a few connections of a database give, and who are refused then.
-const REFUSED: &str = "--users 80 --spawn-rate 8 --think 200ms";
+pub(super) const REFUSED: &str = "--users 80 --spawn-rate 8 --think 200ms";
 
 pub(super) fn cases() -> Vec<Case> {
     let mut all = vec![
@@ -29,7 +29,7 @@ pub(super) fn cases() -> Vec<Case> {
     all.extend([heap(), group(), disk()]);
     all.extend(tomcats());
     all.extend(hops());
-    all.extend(site());
+    all.extend(super::site::cases());
     all
 }
 
@@ -203,66 +203,6 @@ fn hops() -> Vec<Case> {
         ),
     ]
 }
-
-/// nginx with TLS, php-fpm and MariaDB, as certbot and a distribution's packages leave it.
-fn site() -> Vec<Case> {
-    let site = |name: &str, fault: &str, connections: &str, children: &str, database: &'static str| {
-        let config = SITE.replace("{connections}", connections);
-        Case::of("nginx", name, fault)
-            .flags(REFUSED)
-            .objective("errors < 5%, p99 < 500ms")
-            .config(config)
-            .beside("www/index.php", PAGE)
-            .beside("my.cnf", database)
-            .behind(Alone(match children {
-                "3" => FEW,
-                _ => MANY,
-            }))
-    };
-    vec![
-        site("site-nginx", "nginx with worker_connections 24 before php-fpm and MariaDB, with TLS", "24", "64", LARGE)
-            .cause("nginx.worker_connections")
-            .off("nginx first ends kept connections that wait, and refuses when there are none of these"),
-        site("site-php-fpm", "php-fpm with 3 children behind nginx with TLS, before MariaDB", "512", "3", LARGE)
-            .cause("php-fpm.www.pm.max_children")
-            .off(PATIENCE),
-        site("site-mariadb", "MariaDB with max_connections 10 behind php-fpm and nginx with TLS", "512", "64", SMALL)
-            .cause("beyond.MariaDB.max_connections")
-            .off(NO_NUMBER),
-    ]
-}
-
-const SITE: &str = "events { worker_connections {connections}; }\nhttp {\n  server { listen 80 default_server; return 301 \
-                    https://$host$request_uri; }\n  server {\n    listen 443 ssl default_server;\n    ssl_certificate \
-                    {dir}/cert.pem;\n    ssl_certificate_key {dir}/key.pem;\n    location / { fastcgi_param REQUEST_METHOD GET; \
-                    fastcgi_param SCRIPT_NAME /index.php; fastcgi_param SCRIPT_FILENAME {dir}/www/index.php; fastcgi_pass \
-                    unix:{dir}/fpm.sock; }\n  }\n}\n";
-
-/// A page that asks the database for a tenth of a second.
-const PAGE: &str = "<?php mysqli_report(MYSQLI_REPORT_OFF); $db = @new mysqli('localhost', 'root', '', '', 0, __DIR__ . '/../db/db.sock');\nif \
-                    ($db->connect_errno) { http_response_code(500); exit('no database'); }\n$db->query('select sleep(0.1)'); echo 'here';\n";
-
-const SMALL: &str = "[mysqld]\nmax-connections = 10\n";
-const LARGE: &str = "[mysqld]\nmax-connections = 200\n";
-
-/// A certificate, a database, and the pool, which is ready last.
-const TIERS: &str = "cd {dir} && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem && mkdir -p \
-                     db/data && { setpriv --pdeathsig=KILL mariadbd --defaults-file={dir}/my.cnf --datadir={dir}/db/data \
-                     --socket={dir}/db/db.sock --pid-file={dir}/db/pid --log-error={dir}/db.log --user=root \
-                     --skip-grant-tables --skip-networking & } && until [ -S \
-                     db/db.sock ]; do sleep 0.05; done && chmod 777 db db/db.sock && { setpriv --pdeathsig=TERM php-fpm8.2 -F -R -y {dir}/behind.conf & } && wait";
-
-const FEW: Between = Between {
-    command: &["sh", "-c", TIERS],
-    file: "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = \
-           www-data\npm = static\npm.max_children = 3\n",
-};
-
-const MANY: Between = Between {
-    command: &["sh", "-c", TIERS],
-    file: "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = \
-           www-data\npm = static\npm.max_children = 64\n",
-};
 
 const APACHE: Between = Between {
     command: &["apache2", "-f", "{dir}/behind.conf", "-D", "FOREGROUND"],

@@ -13,7 +13,7 @@ use genkai_model::units::Range;
 
 use super::{again, counted, proof};
 use crate::context::Context;
-use crate::document::{Block, Medium, Part, Section, Table, Tone};
+use crate::document::{Block, Drawing, LimitRow, Medium, Part, Section, Table, Tone, Tracks, TracksKey};
 use crate::{clean, figure, words};
 
 /// The section; none where nothing was met.
@@ -22,13 +22,49 @@ pub(super) fn section(findings: &Findings, context: Context<'_>) -> Option<Secti
     let asked = context.level(ladder.asked);
     let title = format!("Limits up to the load asked for ({asked}), in order");
     let rows = ladder.rungs.iter().enumerate().map(|(i, rung)| row(i + 1, rung, context, &findings.verdict));
+    let rows: Vec<[String; 6]> = rows.collect();
+    let drawn = drawn(ladder, &rows, context);
     let head = ["", "limit", "predicted at", "met at", "change", "memory"];
     let table = Table::new(&title, &head, rows);
     let said = together(ladder, context, &findings.verdict);
     let quiet = said.map(|text| Block::toned(Tone::Quiet, text));
     let lead = "Each limit between the system as it is and the load asked for: where its law puts it, where it came, what lifted it.";
-    let section = Section::page(Part::Figure, "ladder", &title, lead).with([Block::Table(table)]).with(quiet);
+    let section =
+        Section::page(Part::Figure, "ladder", &title, lead).with(drawn).with([Block::Table(table)]).with(quiet);
     Some(section.and(Medium::Terminal).and_markdown())
+}
+
+/// The rungs on one axis of the load, with the words of their `rows`; none where no load is known of any.
+fn drawn(ladder: &Ladder, rows: &[[String; 6]], context: Context<'_>) -> Option<Block> {
+    let drawn = |(rung, [number, limit, predicted, met, ..]): (&Rung, &[String; 6])| {
+        let (range, at) = match rung {
+            Rung::Proved(one) => (one.limit.predicted, one.met.level),
+            Rung::Measured(one) => (one.limit.as_ref().and_then(|limit| limit.predicted), one.met.level),
+            Rung::Predicted(one) => (one.limit.predicted, None),
+        };
+        let words = |label: &str, words: &str| if words == "-" { String::new() } else { format!("{label}{words}") };
+        LimitRow {
+            subject: format!("{number}."),
+            setting: limit.clone(),
+            predicted: words("predicted: ", predicted),
+            seen: if at.is_some() { words("met: ", met) } else { met.clone() },
+            met: at.is_some(),
+            near: true,
+            range: range.map(|range| (range.low, range.high)),
+            at,
+            ..LimitRow::default()
+        }
+    };
+    let rows: Vec<LimitRow> = ladder.rungs.iter().zip(rows).map(drawn).collect();
+    let known = rows.iter().any(|row| row.range.is_some() || row.at.is_some());
+    let key = TracksKey {
+        predicted: "where its law puts it".to_owned(),
+        seen: "where it was met".to_owned(),
+        asked: Some(format!("load asked for ({})", context.level(ladder.asked))),
+        beyond: "beyond this axis".to_owned(),
+    };
+    let tracks = Tracks { asked: Some(ladder.asked), key: Some(key), rows, more: None, others: Vec::new() };
+    known.then_some(Block::Drawing(Drawing::Tracks(tracks)))
 }
 
 fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [String; 6] {
