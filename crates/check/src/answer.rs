@@ -207,12 +207,14 @@ impl<'e> Search<'_, 'e> {
     }
 }
 
-/// Whether none of a trial's requests came to an end, or fewer than were waiting when it ended; whether none of its WebSockets was opened.
+/// Whether none of a trial's requests came to an end, or fewer than were waiting when it ended, or none as something that must hold asks for; whether
+/// none of its WebSockets was opened.
 fn is_unanswered(judged: &Judged<'_>) -> bool {
     let ended: f64 = judged.trial.ticks().iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
     let waiting = judged.trial.end().map_or(0.0, |end| end.number("/abandoned"));
     let opened: f64 = judged.trial.ticks().iter().map(|tick| tick.number("/handshakes/upgraded")).sum();
-    if judged.asked.tunnels { ended == 0.0 && opened == 0.0 } else { ended == 0.0 || ended < waiting }
+    let few = if judged.asked.tunnels { ended == 0.0 && opened == 0.0 } else { ended == 0.0 || ended < waiting };
+    few || judged.onset.is_none() && judged.is_silent()
 }
 
 /// Whether the proof leaves standing what the search saw of its changes.

@@ -56,12 +56,24 @@ impl<'e> Judged<'e> {
         generator::held_to(&self.trial, &self.asked, self.level(), &self.generator)
     }
 
-    /// Whether no request was answered or failed; where WebSockets stay open, whether no such one was opened, either.
+    /// Whether no request was answered or failed; where WebSockets stay open, whether no such one was opened, either. So it is where each failed,
+    /// and something must hold that only others can tell.
     pub(crate) fn is_silent(&self) -> bool {
         let ticks = self.trial.ticks();
-        let ended = ticks.iter().any(|tick| tick.number("/ok") + failed(tick) != 0.0);
-        let opened = ticks.iter().any(|tick| tick.number("/handshakes/upgraded") != 0.0);
-        !ended && (!opened || !self.asked.tunnels)
+        let any = |of: &dyn Fn(&Line) -> f64| ticks.iter().any(|tick| of(tick) != 0.0);
+        let [succeeded, went_wrong] = [any(&|tick| tick.number("/ok")), any(&failed)];
+        let opened = any(&|tick| tick.number("/handshakes/upgraded"));
+        if succeeded || went_wrong {
+            let messages = ["delivered", "lost", "changed", "foreign"].map(|name| format!("/messages/{name}"));
+            let wanted = |condition: &Condition| match condition {
+                Condition::LatencyBelow(..) => true,
+                Condition::DisconnectsBelow(_) => !opened,
+                Condition::DeliveredAbove(_) => !messages.iter().any(|at| any(&|tick| tick.number(at))),
+                _ => false,
+            };
+            return !succeeded && self.objective.0.iter().any(wanted);
+        }
+        !opened || !self.asked.tunnels
     }
 
     /// Whether the objective held: of a trial in which nothing came to an end that is not known.

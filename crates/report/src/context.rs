@@ -67,7 +67,11 @@ impl<'a> Context<'a> {
 
     /// That nothing came of what is counted, as a clause.
     pub(crate) fn silence(&self) -> &'static str {
-        if self.counted() == Unit::Openings.many() { "no WebSocket was opened" } else { "no request was answered" }
+        match self.counted() {
+            openings if openings == Unit::Openings.many() => "no WebSocket was opened",
+            messages if messages == Unit::Messages.many() => "no message came back",
+            _ => "no request succeeded",
+        }
     }
 
     /// A load with its unit: `243 users`, `1,200 planned requests/s`.

@@ -5,7 +5,7 @@
 
 mod decide;
 
-use genkai_model::event::{EndReason, NotStarted, Purpose};
+use genkai_model::event::{EndReason, NotStarted, Purpose, Tick};
 use genkai_model::finding::{Call, Estimate, Proof, TrialVerdict};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
@@ -42,10 +42,25 @@ pub fn is_whole(trial: &Trial) -> bool {
     matches!(reason, Some(EndReason::Completed | EndReason::BreakSeen | EndReason::ServerDied))
 }
 
-/// Whether not one request of a trial came to an end; of WebSockets that stay open, not one was opened.
-pub(crate) fn is_silent(trial: &Trial) -> bool {
+/// Whether there is nothing by which a trial could have held: not one request came to an end; of WebSockets that stay open, not one was opened;
+/// or all that came to an end failed, and a condition of the objective speaks of others alone.
+pub(crate) fn is_silent(trial: &Trial, objective: &Objective) -> bool {
     let opened = trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
-    Tally::of(&trial.ticks).finished() == 0 && !(demand::tunnels(&trial.started.load) && opened)
+    let tally = Tally::of(&trial.ticks);
+    match (tally.ok, tally.failed) {
+        (0, 0) => !(demand::tunnels(&trial.started.load) && opened),
+        (0, _) => objective.0.iter().any(|condition| is_of_success(condition, &trial.ticks)),
+        _ => false,
+    }
+}
+
+/// Whether a condition says nothing of `ticks` in which nothing succeeded.
+fn is_of_success(condition: &Condition, ticks: &[Tick]) -> bool {
+    match condition {
+        Condition::LatencyBelow(..) => true,
+        Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => Share::of(condition, ticks).all == 0.0,
+        Condition::ErrorsBelow(_) | Condition::RateAbove(_) | Condition::ConnectsAbove(_) => false,
+    }
 }
 
 impl<'r> Trials<'r> {
@@ -118,7 +133,7 @@ pub fn of(
     };
     let fails = |t: &Trial| diagnosis::broke(t, objective, procedure).is_some();
     // A proposal of which nothing came to an end is not known to hold.
-    let holds = |t: &Trial| !fails(t) && !is_silent(t);
+    let holds = |t: &Trial| !fails(t) && !is_silent(t, objective);
     let outcomes = pairs.iter().map(|(a, b)| (fails(a), !holds(b))).collect();
     let decided = Pairs { figure, outcomes, condition }.decide(&looks(procedure));
     // One figure has one interval: that by which it is decided.

@@ -26,6 +26,8 @@ pub(crate) struct JudgedTrial<'r> {
     pub(crate) client: Check,
     /// The load as sent, with the response times seen before the break.
     pub(crate) demand: Demand,
+    /// Whether nothing came by which the objective could have held.
+    silent: bool,
 }
 
 impl<'r> JudgedTrial<'r> {
@@ -51,6 +53,7 @@ impl<'r> JudgedTrial<'r> {
             // What its limits tell stays, where no answer was seen.
             demand: if seen.count > 0 { Demand { unloaded, ..demand } } else { demand },
             onset,
+            silent: proof::is_silent(trial, &plan.objective),
         }
     }
 
@@ -69,10 +72,10 @@ impl<'r> JudgedTrial<'r> {
         self.onset.is_some_and(|o| o.died)
     }
 
-    /// Whether there is nothing by which it could have held: nothing broke, and not one request came to an end; of WebSockets that stay open, not
-    /// one was opened.
+    /// Whether nothing broke, and there is nothing by which it could have held: not one request came to an end, or none succeeded of which the
+    /// objective speaks; of WebSockets that stay open, not one was opened.
     pub(crate) fn is_silent(&self) -> bool {
-        self.broke.is_none() && proof::is_silent(self.trial)
+        self.broke.is_none() && self.silent
     }
 
     /// The server that refused connections as it broke, without being known to be dead.

@@ -60,15 +60,16 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
     }
 }
 
-/// Whether too little came back to say that anything held: no request was answered or failed, or fewer than still waited at the end; of WebSockets
-/// that stay open, not one was opened. A plain load is judged by what came, condition by condition.
+/// Whether too little came back to say that anything held: no request was answered or failed, or fewer than still waited at the end, or none
+/// succeeded of which the objective speaks; of WebSockets that stay open, not one was opened. A plain load is judged by what came, condition by
+/// condition.
 fn is_unanswered(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
     let ended = Tally::of(&judged.trial.ticks).finished();
     let waiting = judged.trial.ended.as_ref().map_or(0, |end| end.abandoned);
     let opened =
         || judged.trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
     let little = if judged.demand.tunnels { ended == 0 && !opened() } else { ended == 0 || ended < waiting };
-    plan.study != Study::Load && little
+    plan.study != Study::Load && (little || judged.is_silent())
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {
@@ -136,7 +137,7 @@ fn not_lifted(state: &SearchState<'_>) -> Stop {
 
 /// Whether the objective held in a trial: of one in which nothing came to an end that is not known.
 pub(super) fn held(trial: &Trial, plan: &Plan) -> bool {
-    !failed(trial, plan) && !proof::is_silent(trial)
+    !failed(trial, plan) && !proof::is_silent(trial, &plan.objective)
 }
 
 /// Whether the objective failed in a trial of the proof.
@@ -164,7 +165,7 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
     let of = pairs.len() as u32;
     let held = count(&|a, _| held(a, plan));
     let failed = count(&|_, b| failed(b, plan));
-    let unanswered = count(&|_, b| proof::is_silent(b));
+    let unanswered = count(&|_, b| proof::is_silent(b, &plan.objective));
     let outpaced = count(&|_, b| outpaced::is(b, &JudgedTrial::of(b, plan).demand));
     let call = proof::of(trials, &plan.objective, &plan.procedure, state.condition()).map(|proof| proof.decided.call);
     match call {

@@ -48,7 +48,12 @@ pub(crate) fn all(
         all.extend(bore(state));
         all.extend(of_search(record).filter_map(|trial| crowded(trial, state)));
         if matches!(state.phase, Phase::Holds) {
-            let headroom = state.first.iter().flat_map(|first| no_headroom(state, first, &all)).collect::<Vec<_>>();
+            let headroom = state
+                .first
+                .iter()
+                .filter(|first| !first.is_silent())
+                .flat_map(|first| no_headroom(state, first, &all))
+                .collect::<Vec<_>>();
             all.extend(headroom);
         }
         if matches!(state.phase, Phase::Prove) {
@@ -74,6 +79,9 @@ fn of_search(record: &Record) -> impl Iterator<Item = &Trial> {
 /// Limits that should have bitten before the level that was held. (One that is named as the cause of a later break did
 /// bite; where, is said with the cause. One that left signs was at work.)
 fn held(judged: &JudgedTrial<'_>, objective: &Objective) -> Vec<Caveat> {
+    if judged.is_silent() {
+        return Vec::new();
+    }
     let reached = judged.held_to();
     let weighed = judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();
     let mut bit: Vec<&str> = weighed.iter().filter(|w| w.is_possible()).map(|w| w.candidate.limit.as_str()).collect();
@@ -130,7 +138,7 @@ fn no_headroom(state: &SearchState<'_>, first: &JudgedTrial<'_>, said: &[Caveat]
 
 /// Limits that were at work in a trial that held.
 fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
-    if judged.broke.is_some() {
+    if judged.broke.is_some() || judged.is_silent() {
         return Vec::new();
     }
     let is_judged = state.plan.objective.0.iter().any(|c| matches!(c, Condition::LatencyBelow(..)));

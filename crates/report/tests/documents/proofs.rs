@@ -12,7 +12,7 @@ fn a_change_with_which_nobody_got_an_answer_proves_nothing() {
     });
     assert!(
         text.contains("Cannot tell: changing")
-            && text.contains("in 3 of 3 trials of the proof with it no request was answered"),
+            && text.contains("in 3 of 3 trials of the proof with it no request succeeded"),
         "{text}"
     );
     for words in ["(proved)", "held with every proposal", "the objective held in", "Yes: change"] {
@@ -27,9 +27,9 @@ fn a_proof_of_which_one_trial_was_not_answered_tells_of_the_others() {
         s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 1, of: 3 } });
     });
     let told = [
-        "in 1 of 3 trials of the proof with it no request was answered; `",
+        "in 1 of 3 trials of the proof with it no request succeeded; `",
         "held in the other 2, which is too few to prove it",
-        "not decided, because in 1 of 3 trials with the proposal no request was answered; with those counted, ",
+        "not decided, because in 1 of 3 trials with the proposal no request succeeded; with those counted, ",
     ];
     for words in told {
         assert!(text.contains(words), "{words}: {text}");

@@ -1,5 +1,7 @@
 //! What is told where a place or an order is not known.
 
+use super::files::tuned;
+use crate::fixture;
 use crate::words::with;
 
 #[test]
@@ -20,4 +22,22 @@ fn a_break_before_which_nothing_was_answered_is_told_with_so_many_or_fewer() {
     let told = |or_fewer: bool| with(Vec::new(), move |s| s.findings.verdict.causes[0].broke.or_fewer = or_fewer);
     assert!(told(true).contains("243 users or fewer"), "{}", told(true));
     assert!(!told(false).contains("or fewer"));
+}
+
+#[test]
+fn failures_of_which_the_objective_says_nothing_stand_beside_the_answer() {
+    let told = |objective: &str, failed: u64| {
+        let mut sample = fixture::stories::holds();
+        sample.record.head.as_mut().unwrap().plan.objective = objective.parse().unwrap();
+        let trial = &mut sample.findings.verdict.trials[0];
+        (trial.failed, trial.finished) = (failed, 1_000);
+        tuned(&sample).headline
+    };
+    let said = told("p99 < 300ms", 410);
+    assert_eq!(
+        said, "`p99 < 300ms` held at 300 users, but 410 of 1,000 requests failed, of which that says nothing.",
+        "{said}"
+    );
+    assert!(told("p99 < 300ms", 3).starts_with("No change needed"));
+    assert!(told("p99 < 300ms, errors < 50%", 410).starts_with("No change needed"));
 }

@@ -63,6 +63,7 @@ fn unanswered(context: Context<'_>, v: &Verdict) -> String {
         );
     }
     let few = match v.trials.first() {
+        Some(trial) if trial.finished > 0 && trial.failed == trial.finished => context.silence(),
         Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
         _ if context.counted() == Unit::Openings.many() => context.silence(),
         _ => &no_answer(v),

@@ -2,6 +2,7 @@
 
 use genkai_model::finding::{Caveat, Verdict};
 use genkai_model::load::Arrivals;
+use genkai_model::objective::Condition;
 
 use super::asked::{at_asked, quoted};
 use crate::context::Context;
@@ -14,6 +15,24 @@ const FEW: u64 = 20;
 fn out_of_use(caveat: &Caveat) -> Option<String> {
     let Caveat::MemberDown { subject, server, down, looks, .. } = caveat else { return None };
     (down == looks).then(|| format!(", with {} server {} down", words::whose(subject), clean::line(server)))
+}
+
+/// One in so many that fail is told beside an objective that says nothing of failures.
+const MANY: u64 = 100;
+
+/// That a part of the load failed, of which the objective says nothing, as a clause.
+fn unjudged(context: Context<'_>, v: &Verdict) -> Option<String> {
+    let head = context.head?;
+    let is_of_errors = |condition: &Condition| matches!(condition, Condition::ErrorsBelow(_));
+    let (failed, all) = match (&v.load, v.trials.first()) {
+        (Some(load), _) => (load.failed, load.ok + load.failed),
+        (None, trial) => trial.map(|trial| (trial.failed, trial.finished))?,
+    };
+    let many = failed * MANY >= all && failed > 0 && !head.plan.objective.0.iter().any(is_of_errors);
+    many.then(|| {
+        let [failed, all] = [failed, all].map(figure::count);
+        format!("{failed} of {all} {} failed, of which that says nothing", context.counted())
+    })
 }
 
 /// That the objective holds, and what it does not judge.
@@ -31,7 +50,8 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> String {
                 context.counted()
             )
         });
-        return format!("Held: {objective}{}{}.", at_asked(context), left.unwrap_or_default());
+        let failed = unjudged(context, v).map(|failed| format!("; {failed}")).unwrap_or_default();
+        return format!("Held: {objective}{}{}{failed}.", at_asked(context), left.unwrap_or_default());
     }
     let seen = v.caveats.iter().find_map(|c| match c {
         Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(format!("requests wait at {}", clean::line(limit))),
@@ -54,6 +74,9 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> String {
             figure::count(responses),
             clean::line(limit)
         );
+    }
+    if let Some(failed) = unjudged(context, v) {
+        return format!("{objective} held{}, but {failed}.", at_asked(context));
     }
     if let Some(but) = super::client::but(v, answered.is_some()) {
         return format!("{objective} held{}, but {but}.", at_asked(context));
