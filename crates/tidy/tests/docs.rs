@@ -214,3 +214,21 @@ fn documents_name_exit_codes_that_exist() {
     }
     assert!(missing.is_empty(), "{missing:#?}");
 }
+
+/// `a_test`, `another` (`crates/place/file.rs`: what they show): each is in that file.
+#[test]
+fn documents_name_tests_that_exist() {
+    let named = pattern(r"((?:`[a-z][a-z0-9_]+`(?: \([^`)]*\))?(?:, )?)+) \(`(crates/[^`]+\.rs)`");
+    let name = pattern("`([a-z][a-z0-9_]+)`");
+    let mut seen = 0;
+    let mut missing = Vec::new();
+    for (file, text) in documents() {
+        for found in named.captures_iter(&text) {
+            let source = fs::read_to_string(root().join(&found[2])).unwrap_or_default();
+            let all = name.captures_iter(&found[1]).map(|one| one[1].to_owned());
+            let lost = all.inspect(|_| seen += 1).filter(|one| !source.contains(&format!("fn {one}(")));
+            missing.extend(lost.map(|one| format!("{file}: {one} in {}", &found[2])));
+        }
+    }
+    assert!(seen > 90 && missing.is_empty(), "{seen} tests named; not there: {missing:#?}");
+}

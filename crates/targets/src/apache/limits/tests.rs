@@ -385,3 +385,17 @@ fn what_is_less_than_a_childs_threads_is_told_as_one_child() {
         "{formula}"
     );
 }
+
+/// 299,790 clients at once were told of thirty processes that take one each.
+#[test]
+fn a_process_that_cannot_use_up_its_descriptors_has_no_number_of_them() {
+    for module in ["prefork", "worker"] {
+        let text = format!("\nLoadModule mpm_{module}_module x\nMaxRequestWorkers 50");
+        let limit = limit(&facts(&text), "apache.nofile");
+        assert_eq!(limit.law, Law::Unknown, "{module}: {}", limit.formula);
+        assert!(limit.formula.starts_with("a process takes at most "), "{module}: {}", limit.formula);
+    }
+    let text = "\nLoadModule mpm_worker_module x\nThreadLimit 1024\nThreadsPerChild 1024\nMaxRequestWorkers 1024";
+    let few = limit(&facts(text), "apache.nofile");
+    assert!(matches!(few.law, Law::Slots { .. }) && few.formula.contains("1 process x floor((1024"), "{}", few.formula);
+}
