@@ -1,5 +1,7 @@
 //! What is told where a place or an order is not known.
 
+use genkai_model::error::{ErrorCount, ErrorKind};
+
 use super::files::tuned;
 use crate::fixture;
 use crate::words::with;
@@ -40,4 +42,20 @@ fn failures_of_which_the_objective_says_nothing_stand_beside_the_answer() {
     );
     assert!(told("p99 < 300ms", 3).starts_with("No change needed"));
     assert!(told("p99 < 300ms, errors < 50%", 410).starts_with("No change needed"));
+}
+
+/// A proxy between the clients and who speaks WebSocket passes frames on, and makes none.
+#[test]
+fn close_frames_are_not_said_to_be_the_proxys() {
+    let told = |kind: ErrorKind| {
+        with(Vec::new(), move |s| {
+            let broke = &mut s.findings.verdict.causes[0].broke;
+            broke.condition = "disconnects < 0.1%".to_owned();
+            broke.errors = vec![ErrorCount { kind, count: 40 }];
+        })
+    };
+    let closed = told(ErrorKind::Closed);
+    assert!(closed.contains("saw open WebSockets closed by close frames") && !closed.contains("cut"), "{closed}");
+    let cut = told(ErrorKind::ClosedAbnormally);
+    assert!(cut.contains("cut open WebSockets"), "{cut}");
 }

@@ -106,10 +106,19 @@ fn verb(context: Context<'_>, broke: &Break) -> String {
         (_, Some(Condition::RateAbove(_))) => "answered too few requests".to_owned(),
         (_, Some(Condition::ConnectsAbove(_))) => "left clients without a WebSocket".to_owned(),
         (_, Some(Condition::DeliveredAbove(_))) => "lost messages".to_owned(),
+        (_, Some(Condition::DisconnectsBelow(_))) if is_closed_by_frames(broke) => {
+            "saw open WebSockets closed by close frames, which a proxy that passes bytes on does not send".to_owned()
+        }
         (_, Some(Condition::DisconnectsBelow(_))) => "cut open WebSockets".to_owned(),
         (Some(ErrorCount { kind, .. }), _) => words::did(*kind).to_owned(),
         (None, _) => "failed".to_owned(),
     }
+}
+
+/// Whether all WebSockets that ended unasked were closed by a frame (RFC 6455, 5.5.1), which who speaks WebSocket sends.
+pub(super) fn is_closed_by_frames(broke: &Break) -> bool {
+    let is_of_ends = matches!(condition(broke), Some(Condition::DisconnectsBelow(_)));
+    is_of_ends && !broke.errors.is_empty() && broke.errors.iter().all(|error| error.kind == ErrorKind::Closed)
 }
 
 fn condition(broke: &Break) -> Option<Condition> {

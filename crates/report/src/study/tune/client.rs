@@ -3,7 +3,7 @@
 use genkai_model::event::ClientUse;
 use genkai_model::finding::{Answers, Caveat, ClientCheck, ClientLimit, LateOver, Moved, Scale, Verdict};
 
-use super::counted;
+use super::{cause, counted};
 use crate::context::Context;
 use crate::{clean, figure, words};
 
@@ -172,9 +172,19 @@ pub(super) fn retried(v: &Verdict) -> Option<String> {
     (all > 0).then(|| format!("In {trials}, {}.", words::retried(all)))
 }
 
-/// That the backend alone bore more: the trial, and whether it broke there, the level, where it broke behind the product.
-fn bore(context: Context<'_>, (trial, broke): (u32, bool), level: f64, through: f64, shared: bool) -> String {
+/// That the backend alone bore more: the trial, and whether it broke there, the level, where it broke behind the product. Of close frames, which who
+/// speaks WebSocket sends, it says nothing.
+fn bore(context: Context<'_>, v: &Verdict, trial: u32, level: f64, through: f64, shared: bool) -> String {
     let product = context.product();
+    let broke = v.trials.iter().any(|one| one.trial == trial && one.broke.is_some());
+    if let Some(closed) = v.trials.iter().find(|one| one.broke.as_ref().is_some_and(cause::is_closed_by_frames)) {
+        return format!(
+            "The backend alone {} {} (trial {trial}): whatever closed WebSockets behind {product} in trial {} did not do so there by then.",
+            if broke { "broke only at" } else { "held up to" },
+            context.level(level),
+            closed.trial
+        );
+    }
     format!(
         "The backend alone {} {} (trial {trial}); with {product} in front of it, it broke at {}: not this backend by itself is the bottleneck, but \
          what is in front of it, or another server that {product} asks{}.",
@@ -224,8 +234,7 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             context.unit()
         ),
         Caveat::BackendBore { trial, level, through, longer: true, shared } => {
-            let broke = v.trials.iter().any(|one| one.trial == *trial && one.broke.is_some());
-            bore(context, (*trial, broke), *level, *through, *shared)
+            bore(context, v, *trial, *level, *through, *shared)
         }
         Caveat::BackendBore { trial, level, through, longer: false, .. } => {
             let product = context.product();
