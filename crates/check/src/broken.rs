@@ -190,9 +190,13 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
 fn may_be_fewer(judged: &Judged<'_>, onset: &Onset) -> bool {
     let answered = |tick: &&Line| tick.number("/ok") > 0.0;
     let first = judged.trial.ticks().into_iter().find(answered).map_or(f64::INFINITY, |tick| tick.number("/to_us"));
-    let slow = matches!(onset.condition, Some(Condition::LatencyBelow(..))) && onset.level.is_none();
-    let several = judged.level().is_some_and(|level| level >= 1.5);
-    slow && several && !judged.asked.tunnels && first > onset.at_us as f64
+    let unnoted = onset.level.is_none() && judged.level().is_some_and(|level| level >= 1.5) && !judged.asked.tunnels;
+    match onset.condition {
+        Some(Condition::LatencyBelow(..)) => unnoted && first > onset.at_us as f64,
+        // When one got lost is not known.
+        Some(Condition::DeliveredAbove(_)) => unnoted,
+        _ => false,
+    }
 }
 
 /// What there was when the first failure was seen, where that was later.
@@ -305,7 +309,8 @@ pub(crate) fn counted(ticks: &[&Line], kind: &Json, unasked: bool) -> f64 {
 
 /// What was seen instead of the objective, from where the violation began to where it was certain.
 fn seen(address: &str, onset: &Onset, ticks: &[&Line], line: Option<usize>, expected: &mut Expected) {
-    let from = if matches!(onset.condition, Some(Condition::ConnectsAbove(_))) { 0.0 } else { onset.at_us as f64 };
+    let whole = matches!(onset.condition, Some(Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_)));
+    let from = if whole { 0.0 } else { onset.at_us as f64 };
     let part = between(ticks, from, onset.certain_us.saturating_sub(1) as f64);
     let place = format!("{address}/seen");
     match onset.condition {

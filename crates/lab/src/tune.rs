@@ -13,6 +13,7 @@ mod proposal;
 mod start;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -29,6 +30,7 @@ use genkai_model::transport::Transport;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
 use genkai_targets::product::{Prepared, Running};
+use nix::sys::signal::Signal;
 
 use self::answers::Asking;
 use crate::backend::unasked;
@@ -286,9 +288,21 @@ impl Run<'_, '_, '_> {
         let ended = self.load(what, &mut *server, product.transport());
         let unseen =
             server.blind(true).map(|why| LabError::Environment(format!("nothing is seen of the server: {why}")));
-        server.stop();
+        let killed = server.stop().signal() == Some(Signal::SIGKILL as i32);
         self.state(ServerState::Stopped, None)?;
+        if killed && ended.as_ref().is_ok_and(|ended| *ended != EndReason::ServerDied) {
+            self.unwilling()?;
+        }
         ended.and_then(|ended| unseen.map_or(Ok(ended), Err))
+    }
+
+    /// Notes once that a server that genkai does not know had to be killed.
+    fn unwilling(&mut self) -> Result<(), LabError> {
+        let text = "the command did not end when it was asked to (SIGTERM), and was killed after each trial";
+        if self.job.plan.system.command.is_none() || self.is_noted(text) {
+            return Ok(());
+        }
+        self.recorder.note(None, "killed", text.to_owned())
     }
 
     /// The server of a trial, which answers; none where the value that is to be tried cannot be used, or nobody waits for it any more.

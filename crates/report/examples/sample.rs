@@ -15,7 +15,9 @@ fn main() -> io::Result<()> {
     fs::create_dir_all(&dir)?;
     let s = fixture::experiment(0.2);
     fs::write(dir.join("report.html"), html::page(s.record.head.as_ref(), &study::tune(&s.record, &s.findings)))?;
-    fs::write(dir.join("figure.svg"), svg::figure(&s.record, &s.findings))?;
+    for (n, figure) in svg::figures(s.record.head.as_ref(), &study::tune(&s.record, &s.findings)).iter().enumerate() {
+        fs::write(dir.join(format!("figure-{}.svg", n + 1)), &figure.svg)?;
+    }
     fs::write(
         dir.join("verdict.json"),
         json::finding(&s.findings.verdict, &study::sentences(&s.findings, &s.record), &[]),

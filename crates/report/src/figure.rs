@@ -36,7 +36,8 @@ pub fn whole(x: f64) -> String {
     if !x.is_finite() {
         return NOTHING.to_owned();
     }
-    let text = format!("{x:.0}");
+    // Halves away from zero, as wherever users are counted: 10.5 are 11.
+    let text = format!("{:.0}", x.round());
     if text == "-0" { "0".to_owned() } else { separated(&text) }
 }
 

@@ -101,8 +101,12 @@ impl Onset {
     }
 
     /// Whether responses were too late in the first interval with responses, so that no fewer clients were seen to be few enough: one of them that
-    /// came before the others in that interval may have waited too long already.
+    /// came before the others in that interval may have waited too long already. Messages that never came back were sent some time before that
+    /// was known.
     fn is_first(&self, trial: &Trial) -> bool {
+        if matches!(self.condition, Some(Condition::DeliveredAbove(_))) {
+            return self.level.is_none() && !demand::tunnels(&trial.started.load);
+        }
         let late = matches!(self.condition, Some(Condition::LatencyBelow(..))) && self.level.is_none();
         let before = || trial.ticks.iter().take_while(|tick| tick.to_us <= self.at_us);
         late && !demand::tunnels(&trial.started.load) && before().all(|tick| tick.ok == 0)
@@ -124,9 +128,12 @@ impl Onset {
         (count > 0).then_some(Unanswered { count, longest: longest.max(patience.unwrap_or(0.0)), patience })
     }
 
-    /// From when on what is seen is told: of WebSockets that are to be opened, all.
+    /// From when on what is seen is told: of WebSockets that are to be opened, all; and of messages, as when one got lost is not known.
     fn from(&self) -> u64 {
-        if matches!(self.condition, Some(Condition::ConnectsAbove(_))) { 0 } else { self.at_us }
+        match self.condition {
+            Some(Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_)) => 0,
+            _ => self.at_us,
+        }
     }
 
     /// Requests that hang, where the condition is violated by them.

@@ -13,17 +13,22 @@ pub fn follows(command: &Command) {
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| PathBuf::from(pair[1]));
     let Some(out) = out else { return };
     let out = if out.is_absolute() { out } else { command.get_current_dir().unwrap_or(Path::new(".")).join(out) };
+    folder(&out);
+}
+
+/// Checks the folder of a run that has ended, if it left a verdict there.
+pub fn folder(out: &Path) {
     // A joined verdict stands beside no record of its own.
-    if stated(&out).is_none() {
+    if stated(out).is_none() {
         return;
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let again = Command::new(env!("CARGO_BIN_EXE_genkai"))
         .args(["report", "--check", "--color", "never"])
-        .arg(&out)
+        .arg(out)
         .output()
         .unwrap();
-    assert!(again.status.success(), "{}: {command:?}\n{}", out.display(), text(&again.stdout) + &text(&again.stderr));
+    assert!(again.status.success(), "{}\n{}", out.display(), text(&again.stdout) + &text(&again.stderr));
 }
 
 /// What the check of a run folder finds; none where it has no verdict with statements.

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use crate::cluster::{Behaviour, Cluster, Served};
 use crate::harness::loads::{Shown, show};
 use crate::harness::servers::{Guard, free};
-use crate::harness::{genkai, machine, run, signal, until, wait};
+use crate::harness::{checked, genkai, machine, run, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(60);
 /// Nothing is left 10 s after the end of genkai; on a busy machine it is given three times that.
@@ -460,6 +460,7 @@ fn nothing_is_left_after_an_interrupt_a_cut_or_a_death() {
         way(&shop, &tune);
         let shown = ended(tune);
         let record = std::fs::read_to_string(out.path().join("run/run.jsonl")).unwrap();
+        checked::folder(&out.path().join("run"));
         assert_eq!(shown.code, Some(code), "{expected}: {}", shown.story());
         assert!(
             shown.story().contains(expected) || record.contains(expected),

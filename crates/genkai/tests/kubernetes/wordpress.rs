@@ -10,7 +10,7 @@ use genkai_model::record::Record;
 use crate::cluster::{Behaviour, Cluster};
 use crate::harness::loads::show;
 use crate::harness::servers::Guard;
-use crate::harness::{genkai, machine, signal, until, wait};
+use crate::harness::{checked, genkai, machine, signal, until, wait};
 
 /// How long anything may take on a busy machine.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -42,6 +42,7 @@ fn experiment_1_runs_before_wordpress_in_pods() {
     let mut said = String::new();
     run.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(wait(&mut run.0, LONGEST).code(), Some(130), "{said}");
+    checked::folder(&out);
     let told = record();
     let read = Record::read(told.lines()).unwrap();
     assert!(read.head.unwrap().plan.title.ends_with("in a cluster, before WordPress"));

@@ -19,7 +19,7 @@ use crate::harness::lan::Lan;
 use crate::harness::loads::show;
 use crate::harness::servers::{Guard, serve};
 use crate::harness::ssh::{Sessions, Sshd};
-use crate::harness::{all_gone, descendants, genkai, machine, signal, until, wait};
+use crate::harness::{all_gone, checked, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
 
@@ -212,6 +212,7 @@ fn a_worker_that_is_lost_ends_a_comparison_of_caches() {
     assert!(err.contains(" of 2 was lost"), "{err}");
     let kept = record(&out);
     assert!(kept.trials.iter().any(|trial| trial.ticks.iter().any(|tick| tick.ok > 0)), "what was measured is kept");
+    checked::folder(&out);
     all_gone(&all);
 }
 
@@ -287,6 +288,7 @@ fn clients_that_are_lost_end_a_comparison_of_servers() {
     assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
     let kept = record(&out);
     assert!(kept.trials[0].rounds.iter().any(|(_, round)| round.figure_ns.is_some()), "what was measured is kept");
+    checked::folder(&out);
     all_gone(&all);
 }
 

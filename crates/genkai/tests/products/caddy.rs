@@ -1,10 +1,16 @@
 //! `genkai tune caddy` and `genkai explain` on a real Caddy and a user's files.
 
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use genkai_model::finding::Because;
 use genkai_model::limit::Origin;
 
 use crate::harness::judged::{only_cause, told};
-use crate::harness::{genkai, machine};
+use crate::harness::servers::{Guard, free, serve};
+use crate::harness::{genkai, machine, run, until};
 
 const CONFIG: &str = "\
 # The shop
@@ -74,4 +80,56 @@ fn a_caddyfile_is_explained_by_its_name() {
         let (code, text) = explained(stock);
         assert_eq!(code, Some(0), "the distribution's file has no remark: {text}");
     }
+}
+
+/// Caddy with its files in `dir`.
+fn caddy(dir: &Path, words: &str) -> Command {
+    let mut command = Command::new("caddy");
+    command.args(words.split_whitespace()).current_dir(dir);
+    command.envs([("XDG_DATA_HOME", dir), ("XDG_CONFIG_HOME", dir)]).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Connections that are open at a port of this machine.
+fn open(port: u16) -> usize {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap() + &std::fs::read_to_string("/proc/net/tcp6").unwrap();
+    let here = format!(":{port:04X}");
+    let fields = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    fields.filter(|all| all.get(1).is_some_and(|local| local.ends_with(&here)) && all.get(3) == Some(&"01")).count()
+}
+
+/// Caddy that is reloaded closes every WebSocket with a frame (1001); nginx before it passes that on, and is not who did it.
+#[test]
+fn websockets_that_a_reload_of_caddy_closes_are_not_said_to_be_cut_by_nginx() {
+    const LONGEST: Duration = Duration::from_secs(60);
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let (_echo, echo) = serve("echo");
+    let [port, admin] = free();
+    let write = |made: &str| {
+        let site = format!("http://:{port} {{\n\theader X-Made {made}\n\treverse_proxy {echo}\n}}\n");
+        let text = format!("{{\n\tadmin 127.0.0.1:{admin}\n\tauto_https off\n}}\n{site}");
+        std::fs::write(dir.path().join("Caddyfile"), text).unwrap();
+    };
+    write("first");
+    let _caddy = Guard(caddy(dir.path(), "run --config Caddyfile --adapter caddyfile").spawn().unwrap());
+    until("Caddy listens", LONGEST, || TcpStream::connect(("127.0.0.1", port)).ok());
+    let upgrade =
+        "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;";
+    let server = format!("server {{ listen 80; location / {{ {upgrade} proxy_pass http://127.0.0.1:{port}; }} }}");
+    let file = dir.path().join("nginx.conf");
+    std::fs::write(&file, format!("events {{}}\nhttp {{\n{server}\n}}\n")).unwrap();
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until("WebSockets are open", LONGEST, || (open(port) >= 20).then_some(()));
+            write("second");
+            let address = format!("reload --config Caddyfile --adapter caddyfile --address 127.0.0.1:{admin}");
+            assert!(caddy(dir.path(), &address).status().unwrap().success());
+        });
+        let words =
+            "tune nginx --websocket --users 30 --spawn-rate 15 --think 200ms --hold 6s --quick --pairs 0 --bisect 0";
+        run(genkai(words).args(["--objective", "disconnects < 0.1%, delivered > 99%", "--config"]).arg(&file))
+    });
+    assert!(run.stdout.contains("saw open WebSockets closed by close"), "{}", run.story());
+    assert!(!run.stdout.contains("cut open") && !run.stdout.contains("not this backend"), "{}", run.story());
 }

@@ -315,3 +315,19 @@ fn what_would_be_done_is_shown_without_a_start() {
     let output = finish(&mut command, Duration::from_secs(60));
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// That it had to be killed is said; nothing of it is left.
+#[test]
+fn a_command_that_ignores_a_polite_end_is_told() {
+    const SERVER: &str = "import http.server, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self): self.send_response(200); self.send_header('Content-Length', '2'); self.end_headers(); self.wfile.write(b'ok')
+    def log_message(self, *_): pass
+http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()";
+    let _machine = machine();
+    let words = ["python3", "-c", SERVER, "{port}", "{n}"];
+    let run = run(&tune("--users 4 --spawn-rate 4 --think 50ms --hold 1s --quick --quiet --pairs 0 --set n=1", &words));
+    assert_eq!(run.code, Some(0), "{}", run.story());
+    assert!(run.stdout.contains("did not end when it was asked to (SIGTERM), and was killed"), "{}", run.story());
+}

@@ -241,7 +241,8 @@ pub struct Break {
     pub at: f64,
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
-    /// Whether fewer may have been too many: what broke is a latency, and no request had been answered before the interval that `level` is of.
+    /// Whether fewer may have been too many: what broke is a latency, and no request had been answered before the interval that `level` is of; or
+    /// messages got lost, and when is not known.
     #[serde(default, skip_serializing_if = "is_false")]
     pub or_fewer: bool,
     /// Clients at once by then: users who do not think, or requests in flight (in the first interval: at its end); of WebSockets that are

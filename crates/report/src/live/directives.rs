@@ -19,7 +19,7 @@ pub(super) fn without(step: &Removal) -> String {
     match (&step.refused, &step.page) {
         (Some(why), _) => format!("{left}: not accepted ({})", clean::cut(why, 120)),
         (None, Some(Page { status: Some(status), .. })) => format!("{left}: a request is answered {status}"),
-        (None, _) => format!("{left}: no answer to a request"),
+        (None, _) => format!("{left}: no answer in time"),
     }
 }
 
@@ -41,7 +41,7 @@ mod tests {
             without(&Removal { removed: removed.to_vec(), refused: refused.map(str::to_owned), page })
         };
         assert_eq!(step(&[], None, Some(503)), "all directives in place: a request is answered 503");
-        assert_eq!(step(&[1, 4], None, None), "without 2 of them: no answer to a request");
+        assert_eq!(step(&[1, 4], None, None), "without 2 of them: no answer in time");
         assert_eq!(step(&[1], Some("no such ACL"), None), "without 1 of them: not accepted (no such ACL)");
     }
 }

@@ -152,7 +152,8 @@ pub(super) fn gauges(trial: &Trial, last: f64, broke: Option<f64>) -> Option<Blo
     let mut of: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for (since, sample) in thinned(&trial.samples) {
         for (name, value) in &sample.metrics {
-            of.entry(name).or_default().push((seconds(*since), drawn(*value)));
+            let value = if counts(name, *value) { *value } else { drawn(*value) };
+            of.entry(name).or_default().push((seconds(*since), value));
         }
     }
     of.retain(|_, points| points.iter().any(|(_, value)| *value != 0.0));
@@ -166,9 +167,12 @@ fn spark((metric, points): (&str, Vec<(f64, f64)>)) -> Spark {
     let high = points.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
     let first = points.first().map_or(0.0, |point| point.1);
     let last = points.last().map_or(0.0, |point| point.1);
-    let number = figure::number;
+    // A counter that rose by little beside what it was is told to the last digit.
+    let number = |value: f64| if counts(metric, value) { figure::whole(value) } else { figure::number(value) };
     let words = match metric {
-        metric if metric.ends_with("_total") => format!("rose from {} to {}", number(first), number(last)),
+        metric if metric.ends_with("_total") && last > first => {
+            format!("rose from {} to {}", number(first), number(last))
+        }
         _ if low == high => format!("{} throughout", number(high)),
         _ => format!("{} to {}, last {}", number(low), number(high), number(last)),
     };
@@ -180,6 +184,11 @@ fn spark((metric, points): (&str, Vec<(f64, f64)>)) -> Spark {
         words,
         points,
     }
+}
+
+/// Whether a value is a count of what happened.
+fn counts(metric: &str, value: f64) -> bool {
+    metric.ends_with("_total") && value.fract() == 0.0
 }
 
 /// Every so many samples of each subject, the first and the last always: counters need both.
@@ -209,6 +218,17 @@ pub(super) fn states(trial: &Trial, shown: impl Fn(ServerState) -> bool) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counter_that_stood_still_did_not_rise() {
+        let said = |points: &[f64]| {
+            let points = points.iter().enumerate().map(|(at, value)| (at as f64, *value)).collect();
+            spark(("kernel.listen_drops_total", points)).words
+        };
+        assert_eq!(said(&[25_963.0, 25_963.0]), "25,963 throughout");
+        assert_eq!(said(&[25_963.0, 25_999.0]), "rose from 25,963 to 25,999");
+        assert_eq!(said(&[25_963.0, 4.0]), "4 to 25,963, last 4");
+    }
 
     fn line(level: &str, text: &str) -> LogLine {
         LogLine { subject: "nginx".into(), level: level.into(), text: text.into(), signature: None, count: 2 }

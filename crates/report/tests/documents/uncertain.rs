@@ -59,3 +59,16 @@ fn close_frames_are_not_said_to_be_the_proxys() {
     let cut = told(ErrorKind::ClosedAbnormally);
     assert!(cut.contains("cut open WebSockets"), "{cut}");
 }
+
+/// The status that a limit answers is told of it, and not one that more requests were answered with by somebody else.
+#[test]
+fn what_a_limit_answers_is_told_of_it_although_more_failed_otherwise() {
+    let text = with(Vec::new(), |s| {
+        let cause = &mut s.findings.verdict.causes[0];
+        cause.limit.symptom.errors = vec![ErrorKind::Status503];
+        let count = |kind, count| ErrorCount { kind, count };
+        cause.broke.errors = vec![count(ErrorKind::Status500, 176), count(ErrorKind::Status503, 59)];
+    });
+    assert!(text.contains("nginx answered 503 (Service Unavailable)"), "{text}");
+    assert!(text.contains("More failed otherwise: 176 x status 500"), "{text}");
+}

@@ -268,9 +268,9 @@ impl<P: Product> Variant<P> {
         };
         // Output of an earlier start must not be mistaken for this one's last words.
         let _ = std::fs::remove_file(output);
-        let tail = Tail::open(&log);
+        let mut tail = Tail::open(&log);
         let mut child = Child::spawn(command, spawn)?;
-        ready(&mut child)?;
+        ready(&mut child).map_err(|error| logged(error, &mut tail))?;
         let watch = watch(child.pid(), tail);
         Ok(running::Running::new(child, address, watch))
     }
@@ -291,5 +291,20 @@ impl<P: Product> Variant<P> {
         let (running, copy) = process_tree::started(P::ENTRY.called, copy, start, taken, |_| P::copy(self))?;
         *moved = Some(copy);
         Ok(running)
+    }
+}
+
+/// Most lines of a log that are told of a server that did not start.
+const LINES: usize = 8;
+
+/// The error of a server that said nothing on its output, with what it wrote into its log.
+fn logged(error: PlaceError, log: &mut Tail) -> PlaceError {
+    match error {
+        PlaceError::Exited { name, status, tail } if tail.is_empty() => {
+            let lines = log.lines();
+            let tail = lines[lines.len().saturating_sub(LINES)..].join("\n");
+            PlaceError::Exited { name, status, tail }
+        }
+        other => other,
     }
 }

@@ -237,3 +237,18 @@ fn what_is_wrong_is_told_with_the_users_file_and_line() {
     let said = wrong("apache2.conf", "Include gone.conf\n");
     assert!(said.contains("gone.conf") && said.contains("IncludeOptional"), "{said}");
 }
+
+/// Apache says on its output that a file is sound, and in its log why it ends all the same.
+#[test]
+fn why_apache_does_not_start_is_told_from_its_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("httpd.conf");
+    let modules =
+        ["mpm_event", "authz_core", "mime"].map(|name| format!("LoadModule {name}_module modules/mod_{name}.so\n"));
+    let text = format!("ServerRoot /usr/lib/apache2\nServerName localhost\nListen 80\n{}", modules.concat());
+    std::fs::write(&file, text).unwrap();
+    let work = dir.path().join("work");
+    let apache = prepare(&work, ConfigSource::File(file), None, &[]).unwrap();
+    let error = apache.start(None).err().unwrap().to_string();
+    assert!(error.contains("AH01597") && error.contains("mime types"), "{error}");
+}

@@ -17,13 +17,26 @@ const TO_LIFT: &str = "; to lift it, ";
 /// What broke and what the servers showed, in one sentence or two.
 pub(super) fn broke(context: Context<'_>, cause: &Cause, later: bool) -> String {
     let sign = strongest(&cause.evidence).map_or_else(String::new, |e| format!(": {}", sign(context, cause, e)));
+    let (broke, most) = (&cause.broke, most_frequent(&cause.broke.errors));
+    // What a limit answers is told of it, although more may have failed otherwise.
+    let its = cause.broke.errors.iter().filter(|error| cause.limit.symptom.errors.contains(&error.kind));
+    let own = its.max_by_key(|error| error.count).or(most);
+    let others = own.zip(most).filter(|(own, most)| own.kind != most.kind).map(|(_, most)| {
+        let count = figure::count(most.count);
+        format!(" More failed otherwise: {count} x {}.", words::error(most.kind))
+    });
     format!(
-        "{} {} {}{sign}. {}.",
-        begin(context, &cause.broke, later),
+        "{} {} {}{sign}. {}.{}",
+        begin(context, broke, later),
         context.product(),
-        verb(context, &cause.broke),
-        violated(context, &cause.broke)
+        verb(context, broke, own),
+        violated(context, broke),
+        others.unwrap_or_default()
     )
+}
+
+fn most_frequent(all: &[ErrorCount]) -> Option<&ErrorCount> {
+    all.iter().max_by_key(|error| error.count)
 }
 
 /// A break without a cause.
@@ -32,7 +45,7 @@ pub(super) fn plain_break(context: Context<'_>, broke: &Break) -> String {
         "{} {} {}. {}.",
         begin(context, broke, false),
         context.product(),
-        verb(context, broke),
+        verb(context, broke, most_frequent(&broke.errors)),
         violated(context, broke)
     )
 }
@@ -91,8 +104,8 @@ fn is_timed(broke: &Break) -> bool {
     matches!(condition(broke), Some(Condition::ErrorsBelow(_)))
 }
 
-fn verb(context: Context<'_>, broke: &Break) -> String {
-    let most = broke.errors.iter().max_by_key(|e| e.count);
+/// What the server did, of which `most` are told.
+fn verb(context: Context<'_>, broke: &Break, most: Option<&ErrorCount>) -> String {
     let unanswered = broke.waiting.is_some_and(|waiting| most.is_none_or(|most| most.count < waiting.count));
     let dropped = matches!(most, Some(ErrorCount { kind: ErrorKind::Dropped, .. })) || broke.unsent > 0;
     match (most, condition(broke)) {
@@ -103,9 +116,13 @@ fn verb(context: Context<'_>, broke: &Break) -> String {
             format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
         }
         (_, Some(Condition::LatencyBelow(..))) => "answered slowly".to_owned(),
+        // Who waits for an answer asks for nothing meanwhile.
+        (_, Some(Condition::RateAbove(_))) if context.closed() => {
+            "answered too few requests of users who each wait for their answer".to_owned()
+        }
         (_, Some(Condition::RateAbove(_))) => "answered too few requests".to_owned(),
         (_, Some(Condition::ConnectsAbove(_))) => "left clients without a WebSocket".to_owned(),
-        (_, Some(Condition::DeliveredAbove(_))) => "lost messages".to_owned(),
+        (_, Some(Condition::DeliveredAbove(_))) => "did not bring all messages back whole".to_owned(),
         (_, Some(Condition::DisconnectsBelow(_))) if is_closed_by_frames(broke) => {
             "saw open WebSockets closed by close frames, which a proxy that passes bytes on does not send".to_owned()
         }
@@ -194,7 +211,9 @@ fn measured(context: Context<'_>, broke: &Break, seen: f64) -> String {
             format!("{} {}/s were completed {there}", figure::number(seen), context.counted())
         }
         Some(Condition::ConnectsAbove(_)) => format!("{} of WebSockets could be opened there", figure::percent(seen)),
-        Some(Condition::DeliveredAbove(_)) => format!("{} of messages were delivered there", figure::percent(seen)),
+        Some(Condition::DeliveredAbove(_)) => {
+            format!("{} of messages had been delivered by then", figure::percent(seen))
+        }
         Some(Condition::DisconnectsBelow(_)) => {
             format!("{} of open WebSockets ended unasked there", figure::percent(seen))
         }
