@@ -142,6 +142,15 @@ pub(crate) fn sustained_us(events: &Events) -> u64 {
     (span(events.head().text("/plan/procedure/sustained")) * 1e6).round() as u64
 }
 
+/// The part of requests that may fail, or be too slow; nothing of conditions that speak of neither.
+pub(crate) fn bad_allowed(condition: Condition) -> f64 {
+    match condition {
+        Condition::ErrorsBelow(bound) => bound.at,
+        Condition::LatencyBelow(q, _) => 1.0 - q,
+        _ => 0.0,
+    }
+}
+
 /// The smallest latency that an objective allows, seconds.
 pub(crate) fn tightest(objective: &Objective) -> Option<f64> {
     let bounds = objective.0.iter().filter_map(|one| match one {

@@ -60,6 +60,11 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     (front.exp() * fraction / a).min(1.0)
 }
 
+/// How likely `some` or more of `all` are, each with this chance by itself (the upper tail of a binomial distribution).
+pub(crate) fn as_many(some: f64, all: f64, chance: f64) -> f64 {
+    if chance <= 0.0 { 0.0 } else { incomplete_beta(chance, some, all - some + 1.0) }
+}
+
 /// Where a function that rises reaches a value, between two ends.
 fn bisect(mut low: f64, mut high: f64, reached: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..200 {

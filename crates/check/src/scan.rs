@@ -3,14 +3,15 @@
 //! A window ends with each interval and reaches back about a second (less where a violation may be shorter, more where it must last
 //! long), over three intervals at least. A violation begins with the first bad interval that leads up to a window that violates the
 //! condition, without a pause of half a window, and is over as soon as a window does not. It is one when bad intervals span the
-//! time that it must last, there are three of them (fewer where intervals are long, two at least), and three bad requests.
+//! time that it must last, there are three of them (fewer where intervals are long, two at least), and three bad requests, more than chance makes.
 
 use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::units::Span;
 
-use crate::asked::Asked;
+use crate::asked::{self, Asked};
 use crate::events::{Line, Trial, failed, merged, sum};
 use crate::hanging::{self, Allowed, Hanging};
+use crate::intervals::as_many;
 use crate::left;
 
 /// A violation.
@@ -144,7 +145,7 @@ fn lasting(ticks: &[&Line], asked: &Asked, condition: Condition, sustained_us: u
             Some(false) => bad = None,
             Some(true) => bad = bad.or(Some(first + beginning(&looks[first..=now], span))),
         }
-        let found = bad.filter(|begin| certain(&looks[*begin..=now], sustained_us));
+        let found = bad.filter(|begin| certain(&looks[*begin..=now], condition, sustained_us));
         if let Some(begin) = found {
             let stretch = &looks[begin..=now];
             let start = looks[begin];
@@ -198,15 +199,18 @@ fn beginning(window: &[Look], span: u64) -> usize {
     begin
 }
 
-/// Whether bad intervals span the time that a violation must last, and are enough.
-fn certain(stretch: &[Look], sustained_us: u64) -> bool {
+/// Whether bad intervals span the time that a violation must last, and are enough, and too many for chance.
+fn certain(stretch: &[Look], condition: Condition, sustained_us: u64) -> bool {
     let bad: Vec<&Look> = stretch.iter().filter(|look| look.bad + look.stuck > 0.0).collect();
     let Some(start) = stretch.first() else { return false };
     let long = (start.to - start.from).max(1);
     let wanted = (sustained_us.div_ceil(long) as usize).clamp(2, 3);
     let until = bad.last().map_or(start.to, |look| look.to);
-    let requests = bad.iter().map(|look| look.bad).sum::<f64>() + bad.iter().map(|look| look.stuck).fold(0.0, f64::max);
-    until.saturating_sub(start.from) >= sustained_us && bad.len() >= wanted && requests >= FEWEST
+    let stuck = bad.iter().map(|look| look.stuck).fold(0.0, f64::max);
+    let requests = bad.iter().map(|look| look.bad).sum::<f64>() + stuck;
+    let all = stretch.iter().map(|look| look.all).sum::<f64>() + stuck;
+    let told = requests >= FEWEST && as_many(requests, all, asked::bad_allowed(condition)) < 1e-3;
+    until.saturating_sub(start.from) >= sustained_us && bad.len() >= wanted && told
 }
 
 fn looks(ticks: &[&Line], asked: &Asked, condition: Condition) -> Vec<Look> {

@@ -291,7 +291,7 @@ pub(crate) fn change(change: &Change) -> String {
     format!("{setting} from {from} to {to}")
 }
 
-/// `servers on core 0, generator on core 1`.
+/// `servers that genkai starts on core 0, generator on core 1`: others run where they do.
 pub(crate) fn pinning(pinning: Option<&Pinning>) -> String {
     let cores = |list: &[usize]| {
         let names: Vec<String> = list.iter().map(usize::to_string).collect();
@@ -299,7 +299,7 @@ pub(crate) fn pinning(pinning: Option<&Pinning>) -> String {
     };
     pinning.map_or_else(
         || "servers and generator share all cores".to_owned(),
-        |p| format!("servers on {}, generator on {}", cores(&p.servers), cores(&p.client)),
+        |p| format!("servers that genkai starts on {}, generator on {}", cores(&p.servers), cores(&p.client)),
     )
 }
 

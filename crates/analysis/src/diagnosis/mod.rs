@@ -7,6 +7,7 @@ mod answers;
 pub mod attribute;
 mod before;
 pub mod case;
+mod chance;
 mod flat;
 pub(crate) mod hang;
 pub mod onset;

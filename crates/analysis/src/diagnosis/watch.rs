@@ -13,6 +13,7 @@ use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
 
+use super::chance;
 use super::hang::{self, Hang, Steady};
 use super::onset::Onset;
 use crate::capacity::demand;
@@ -114,16 +115,18 @@ struct Stretch {
     first: Look,
     last_us: u64,
     ticks: usize,
+    all: f64,
     bad: f64,
     stuck: f64,
 }
 
 impl Stretch {
     fn new(first: Look) -> Stretch {
-        Stretch { first, last_us: first.to_us, ticks: 0, bad: 0.0, stuck: 0.0 }
+        Stretch { first, last_us: first.to_us, ticks: 0, all: 0.0, bad: 0.0, stuck: 0.0 }
     }
 
     fn add(&mut self, look: &Look) {
+        self.all += look.all;
         if look.is_bad() {
             self.last_us = look.to_us;
             self.ticks += 1;
@@ -314,7 +317,9 @@ impl Tracker {
         // A request that only waited by then was seen to when its time was over.
         let over = told.then(|| s.first.at_us + self.patience_us).filter(|_| s.first.stuck > 0.0);
         let seen_us = s.first.seen_us.or(over).map(|us| us.min(now_us));
-        (lasted && s.ticks >= ticks && s.bad + s.stuck >= STRAYS).then_some(Onset {
+        let bad = s.bad + s.stuck;
+        let enough = bad >= STRAYS && chance::is_excluded(&self.condition, bad, s.all + s.stuck);
+        (lasted && s.ticks >= ticks && enough).then_some(Onset {
             seen_us: seen_us.filter(|us| us.saturating_sub(s.first.at_us) > tick_us),
             hung: s.stuck,
             patience_us: match self.condition {
@@ -358,7 +363,7 @@ fn failed_us(tick: &Tick) -> Option<u64> {
 /// left unanswered at its end are failures, and so are those that were still waiting for a connection.
 pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -> Option<Onset> {
     let ticks = &trial.ticks;
-    let last = ticks.last()?;
+    let (length, last) = (ticks.first()?.to_us.saturating_sub(ticks.first()?.from_us), ticks.last()?);
     let found = objective.0.iter().filter_map(|c| {
         let (hung, since) = match c {
             Condition::ErrorsBelow(_) => hang::unanswered(ticks, trial.started.load.patience()),
@@ -373,16 +378,11 @@ pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -
             _ => told.then_some(trial.started.load.patience().0 / 1_000),
         };
         let failing = ticks.iter().find(|t| window::failed(t) > 0).filter(|_| matches!(c, Condition::ErrorsBelow(_)));
-        let seen_us = failing.and_then(failed_us).filter(|us| us.saturating_sub(first) > first_length(ticks));
+        let seen_us = failing.and_then(failed_us).filter(|us| us.saturating_sub(first) > length);
         let hung = hung as f64;
         Some(Onset { hung, seen_us, patience_us, ..Onset::new(Some(*c), (first, level), last.to_us) })
     });
     found.chain(unsent(trial, objective, sustained_us)).min_by_key(|o| o.at_us)
-}
-
-/// Microseconds of the first interval.
-fn first_length(ticks: &[Tick]) -> u64 {
-    ticks.first().map_or(0, |t| t.to_us.saturating_sub(t.from_us))
 }
 
 /// An open load that was never all sent: requests waited for a connection for as long as a violation must last, up to the

@@ -315,6 +315,12 @@ fn of_proof(state: &SearchState<'_>, trials: &Trials<'_>, proof: Option<&Proof>)
     if trials.all.iter().any(|t| is_proposal(t.started.purpose) && broke(t)) {
         all.push(Caveat::ProposalFailedInProof);
     }
+    // That it failed says little of the proposal where somebody else had the machine.
+    let proposals = trials.all.iter().filter(|t| is_proposal(t.started.purpose));
+    all.extend(proposals.filter_map(|t| {
+        let (Others { busy, of }, _) = JudgedTrial::of(t, state.plan).crowded()?;
+        Some(Caveat::OtherPrograms { trial: t.number, busy, of })
+    }));
     all
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn title(figure: Figure) -> &'static str {
         Figure::P50 => "p50 latency",
         Figure::P95 => "p95 latency",
         Figure::P99 => "p99 latency",
-        Figure::Max => "longest latency",
+        Figure::Max => "a turn's longest latency",
         Figure::Cpu => "CPU per request",
         Figure::Memory => "memory",
     }

@@ -135,7 +135,7 @@ fn sentences_are_to_quote() {
         says(&finding()),
         [
             "w|·[31m beside baseline: better in failures -17.3 points (interval -19.4 to -15.3), throughput x1.82 (interval \
-             1.52-2.18); worse in memory x1.07 (interval 1.05-1.09); no measurable difference in p95 latency, longest latency; \
+             1.52-2.18); worse in memory x1.07 (interval 1.05-1.09); no measurable difference in p95 latency, a turn's longest latency; \
              cannot tell about p50 latency, p99 latency.",
             "Control: baseline against itself shows no difference, as it must.",
             "After 6 blocks, as many as were planned. The confidence intervals hold together with 95 %, all 7 statements and every look at the data \
@@ -157,7 +157,7 @@ fn sentences_are_to_quote() {
     effects.for_each(|effect| (effect.effect, effect.call) = (None, Call::Missing));
     silent.caveats = vec![ComparisonCaveat::Unanswered { base: "a".to_owned(), other: "b".to_owned() }];
     let said = says(&silent);
-    assert!(said[0].starts_with("No request was answered by any"), "{said:?}");
+    assert!(said[0].starts_with("No request of any of them succeeded"), "{said:?}");
     assert!(said.iter().any(|one| one.contains("neither by a nor by b")), "{said:?}");
     let mut cut = finding();
     (cut.blocks, cut.outcome) = (1, Outcome::Unfinished);

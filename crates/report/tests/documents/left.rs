@@ -33,7 +33,7 @@ fn what_has_no_answer_is_told_and_bounds_are_no_measurements() {
     ];
     let said = says(&left);
     assert!(said[0].contains("worse in p95 latency more than x154, memory"), "{said:?}");
-    assert!(said[0].contains("cannot tell about p50 latency, p99 latency, longest latency."), "{said:?}");
+    assert!(said[0].contains("cannot tell about p50 latency, p99 latency, a turn's longest latency."), "{said:?}");
     assert!(said.iter().any(|one| one.contains("takes longer turns (--hold)")), "{said:?}");
     let unanswered =
         said.iter().find(|one| one.contains("969 of 2,449 requests had no answer when its turns ended")).unwrap();

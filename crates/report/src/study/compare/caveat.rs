@@ -86,7 +86,7 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             turns(*n)
         ),
         ComparisonCaveat::Unanswered { base, other } => format!(
-            "No request was answered, neither by {} nor by {}: nothing is said of them.",
+            "No request succeeded, neither of {} nor of {}: nothing is said of them.",
             clean::line(base),
             clean::line(other)
         ),

@@ -230,7 +230,9 @@ fn systems(finding: &ComparisonFinding) -> Section {
         let summary = format!("{}: {}", clean::line(&one.name), copy(&one.rewrites)?);
         Some(Block::details(summary, [Block::Table(environment::rewritten(&one.rewrites))]))
     });
-    let lead = format!("Same load, same cores, same backend; {}.", begun(finding));
+    let ours = finding.comparison.contenders.iter().all(|one| one.runs.is_restarted());
+    let same = if ours { "Same load, same cores, same backend" } else { "Same load" };
+    let lead = format!("{same}; {}.", begun(finding));
     Section::page(Part::Environment, "systems", "The systems as they ran", &lead).with(table.block()).with(copies)
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
         };
     }
     if is_silent(finding) {
-        return "No request was answered by any of them: there is nothing to compare.".to_owned();
+        return "No request of any of them succeeded: there is nothing to compare.".to_owned();
     }
     match (&finding.comparison.base, &finding.pairs[..]) {
         (_, [one]) => pair(one),
@@ -182,8 +182,14 @@ fn place(subject: &ComparedContender, one: &ComparedFigure) -> String {
 pub(crate) fn control(finding: &ComparisonFinding) -> Option<String> {
     let control = finding.control.as_ref().filter(|_| finding.blocks >= 2)?;
     let seen = control.effects.is_empty() || control.effects.iter().any(|effect| effect.call != Call::Missing);
-    (!differs(control) && seen)
-        .then(|| format!("Control: {} against itself shows no difference, as it must.", clean::line(&control.base)))
+    // What few turns cannot tell is no agreement.
+    let open = control.effects.iter().any(|effect| matches!(effect.call, Call::CannotTell { .. }));
+    let words = if open {
+        "shows no difference for certain, as it must; with so few turns not all figures can be told apart"
+    } else {
+        "shows no difference, as it must"
+    };
+    (!differs(control) && seen).then(|| format!("Control: {} against itself {words}.", clean::line(&control.base)))
 }
 
 /// How many blocks were planned, were run, do not count, and count; and why it ended.
@@ -254,6 +260,12 @@ fn open(finding: &ComparisonFinding) -> String {
     }
 }
 
+/// That nobody failed; or not in so many turns that it is a sign of stress.
+fn failed(finding: &ComparisonFinding) -> &'static str {
+    let any = finding.turns.iter().any(|turn| turn.failed > 0);
+    if any { "none failed in most of its turns" } else { "none failed" }
+}
+
 /// Whether anybody was stressed.
 pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
     let stress = &finding.stress;
@@ -273,9 +285,10 @@ pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
             Some("What the servers used cannot be seen, so whether the load was felt cannot be told.".to_owned())
         }
         (false, used) => Some(format!(
-            "No contender was stressed ({}, none failed, none had a queue): throughput is what this load asks for, and of users who wait for \
+            "No contender was stressed ({}, {}, none had a queue): throughput is what this load asks for, and of users who wait for \
              their responses follows from latency; what they can do at most, a higher --users or --rate would tell.",
-            used.unwrap_or_default()
+            used.unwrap_or_default(),
+            failed(finding)
         )),
     }
 }

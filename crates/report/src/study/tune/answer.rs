@@ -1,5 +1,6 @@
 //! The first sentence: must it change, and to what.
 
+use genkai_model::event::Purpose;
 use genkai_model::evidence::metric;
 use genkai_model::finding::{
     Answer, Break, Cause, Caveat, Confidence, Decision, Evidence, Pairing, Predicted, ProposedChange, Stop, Verdict,
@@ -16,7 +17,7 @@ use crate::{clean, figure, words};
 /// The answer in one sentence, without the need to read on: the decision in words.
 pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
     let text = decided(context, v);
-    match counted::beside(v) {
+    match counted::beside(context, v) {
         Some(beside) => format!("{}; {beside}.", text.trim_end_matches('.')),
         None => text,
     }
@@ -145,6 +146,12 @@ fn refused_value_of(v: &Verdict, is_meant: impl Fn(&str) -> bool) -> Option<Stri
     })
 }
 
+/// Whether other programs used most of the machine when the objective failed with a proposal.
+fn crowded(v: &Verdict) -> bool {
+    let is_proposal = |trial: u32| v.trials.iter().any(|one| one.trial == trial && one.purpose == Purpose::Proposal);
+    v.caveats.iter().any(|c| matches!(c, Caveat::OtherPrograms { trial, .. } if is_proposal(*trial)))
+}
+
 /// The break that stands with everything proved in place.
 fn standing(v: &Verdict) -> Option<&Break> {
     let lifted = v.causes.iter().rev().find(|c| c.confidence == Confidence::Proved)?;
@@ -158,9 +165,15 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
     match pairs {
         Pairing::None | Pairing::Enough => format!("Yes: change {}.", changes(&v.proposal)),
         Pairing::Unfinished => {
-            format!(
-                "Cannot tell: {changing} carried the load in the search, but the run ended before that was compared in pairs."
-            )
+            let made = v.proof.as_ref().map_or(0, |proof| proof.pairs);
+            let before = match made {
+                0 => "before that was compared in pairs".to_owned(),
+                pairs => format!(
+                    "after {} of baseline and proposal, fewer than were to be made",
+                    figure::plural(pairs.into(), "pair", "pairs")
+                ),
+            };
+            format!("Cannot tell: {changing} carried the load in the search, but the run ended {before}.")
         }
         Pairing::Generator => format!(
             "Cannot tell: {changing} carried the load in the search, but the generator was the limit in the pairs ({}).",
@@ -168,7 +181,10 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
         ),
         Pairing::NotEnough { failed, of: all, helps } => {
             let next = v.next.as_ref().filter(|next| next.observed.is_some());
-            let by = next.map_or_else(String::new, |next| format!(", by {}", named(next)));
+            let by = match crowded(v) {
+                true => ", where other programs used most of the machine".to_owned(),
+                false => next.map_or_else(String::new, |next| format!(", by {}", named(next))),
+            };
             let helps = match helps {
                 true => "helps, but is not enough",
                 // What is not enough would help.

@@ -116,6 +116,9 @@ fn verb(context: Context<'_>, broke: &Break, most: Option<&ErrorCount>) -> Strin
             format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
         }
         (_, Some(Condition::LatencyBelow(..))) => "answered slowly".to_owned(),
+        (Some(ErrorCount { kind, .. }), Some(Condition::RateAbove(_))) if broke.seen == Seen::Measured(0.0) => {
+            words::did(*kind).to_owned()
+        }
         // Who waits for an answer asks for nothing meanwhile.
         (_, Some(Condition::RateAbove(_))) if context.closed() => {
             "answered too few requests of users who each wait for their answer".to_owned()

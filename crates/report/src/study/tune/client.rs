@@ -1,7 +1,7 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
 use genkai_model::event::ClientUse;
-use genkai_model::finding::{Answers, Caveat, ClientCheck, ClientLimit, LateOver, Moved, Scale, Verdict};
+use genkai_model::finding::{Answers, Call, Caveat, ClientCheck, ClientLimit, LateOver, Moved, Scale, Verdict};
 
 use super::{cause, counted};
 use crate::context::Context;
@@ -274,6 +274,10 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             format!("In trial {trial} {}.", refused(subject, *from, *until))
         }
         Caveat::Interrupted { trial, failure } => interrupted(*trial, failure.as_deref()),
+        Caveat::FewPairs { pairs, .. } if is_decided(v) => format!(
+            "{} of baseline and proposal: fewer than were to be made, as the run ended before.",
+            figure::plural(u64::from(*pairs), "pair", "pairs")
+        ),
         Caveat::FewPairs { pairs, more } => format!(
             "{} of baseline and proposal: too few to exclude chance{}.",
             figure::plural(u64::from(*pairs), "pair", "pairs"),
@@ -296,7 +300,9 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
         Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, group_bytes } => {
             super::price::bound(setting, [*value, *needed], [*bytes, *left_bytes], *group_bytes)
         }
-        Caveat::Counts { setting, counts, before, after } => counted::told(setting, *counts, before, after.as_ref()),
+        Caveat::Counts { setting, counts, before, after } => {
+            counted::told(context, setting, *counts, before, after.as_ref())
+        }
         Caveat::RecordCutOff => {
             format!(
                 "The record ends before the run of {} did: what it says is what was measured by then.",
@@ -323,6 +329,12 @@ pub(super) fn crowded(v: &Verdict) -> Option<String> {
         Caveat::OtherPrograms { busy, of, .. } => Some(others(*busy, *of)),
         _ => None,
     })
+}
+
+/// Whether pairs exclude chance, however few they are.
+fn is_decided(v: &Verdict) -> bool {
+    let call = v.proof.as_ref().map(|proof| proof.decided.call);
+    matches!(call, Some(Call::Better | Call::Worse | Call::Same))
 }
 
 fn others(busy: f64, of: f64) -> String {

@@ -3,19 +3,28 @@
 use genkai_model::finding::{
     Caveat, CountedTrial, Counterfactual, Counts, Decision, ProposedChange, TrialFinding, Verdict,
 };
+use genkai_model::load::Reuse;
 use genkai_model::setting::Change;
 
+use crate::context::Context;
 use crate::{clean, figure, words};
 
 /// How far from where it is due something may be seen to run out, as a part of that.
 const TOLERANCE: f64 = 0.1;
 
 /// Both trials, and what they say of the setting.
-pub(super) fn told(setting: &str, counts: Counts, before: &CountedTrial, after: Option<&CountedTrial>) -> String {
+pub(super) fn told(
+    context: Context<'_>,
+    setting: &str,
+    counts: Counts,
+    before: &CountedTrial,
+    after: Option<&CountedTrial>,
+) -> String {
     let setting = clean::line(setting);
     match counts {
         Counts::Requests => format!(
-            "{setting} counts requests answered in all, and not users: {}. By that no value of it lasts for good.",
+            "{setting} counts {} answered in all, and not users: {}. By that no value of it lasts for good.",
+            requests(context),
             ends(&setting, before, after)
         ),
         Counts::Seconds => format!(
@@ -71,20 +80,27 @@ fn rates(setting: &str, before: &CountedTrial, after: Option<&CountedTrial>) -> 
 }
 
 /// What must stand beside an answer that a change is right: that it is used up all the same.
-pub(super) fn beside(v: &Verdict) -> Option<String> {
+pub(super) fn beside(context: Context<'_>, v: &Verdict) -> Option<String> {
     if !matches!(v.decision(), Decision::Carried { .. } | Decision::Moved { .. }) {
         return None;
     }
-    v.proposal.iter().find_map(|one| lasts(v, one))
+    v.proposal.iter().find_map(|one| lasts(context, v, one))
 }
 
-fn lasts(v: &Verdict, proposed: &ProposedChange) -> Option<String> {
+/// What is counted: where each request has a connection of its own, these as well.
+fn requests(context: Context<'_>) -> &'static str {
+    let apart = context.head.is_some_and(|head| head.plan.load.reuse == Reuse::PerRequest);
+    if apart { "requests (or connections, of which each had one)" } else { "requests" }
+}
+
+fn lasts(context: Context<'_>, v: &Verdict, proposed: &ProposedChange) -> Option<String> {
     let (counts, before) = counting(v, proposed)?;
     let (name, to) = (clean::line(&proposed.change.setting), proposed.change.to.parse::<f64>().ok()?);
     let times = to / before.value;
     match counts {
         Counts::Requests => Some(format!(
-            "{name} counts requests answered in all, and not users: {} is used up after about {} of them, at any load",
+            "{name} counts {} answered in all, and not users: {} is used up after about {} of them, at any load",
+            requests(context),
             clean::line(&proposed.change.to),
             figure::whole(before.answered as f64 * times)
         )),

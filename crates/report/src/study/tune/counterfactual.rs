@@ -19,10 +19,11 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
         return Some(told);
     }
     let change = words::change(&c.change);
+    let only = only(v, c);
     let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
     let told = match (&c.observed, c.moved) {
         (Some(_), Moved::Elsewhere) if counted::is_used_up(v, c) => {
-            format!("Changing only {change} moved the break by what was answered before it: {}.", counted::moved(v, c))
+            format!("{only} {change} moved the break by what was answered before it: {}.", counted::moved(v, c))
         }
         // The proof saw something else.
         (None, moved) if moved != Moved::Not && cause.confidence != Confidence::Proved => format!(
@@ -31,37 +32,49 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
             unconfirmed(v.because())
         ),
         (Some(after), Moved::AsPredicted) if unforeseen => {
-            format!("Changing only {change} {}.", became(context, cause, after))
+            format!("{only} {change} {}.", became(context, cause, after))
         }
         (Some(after), Moved::AsPredicted) => {
-            format!("Changing only {change} {} (predicted: {predicted}).", became(context, cause, after))
+            format!("{only} {change} {} (predicted: {predicted}).", became(context, cause, after))
         }
         (Some(after), Moved::Elsewhere) if cause.limit.law.is_tried() => {
-            format!("Changing only {change} {}; no formula says where to.", became(context, cause, after))
+            format!("{only} {change} {}; no formula says where to.", became(context, cause, after))
         }
         (Some(after), Moved::Not) if is_earlier(after, &cause.broke) => format!(
-            "Changing only {change} did not move the break to a larger load: it broke at {}, before at {}.",
+            "{only} {change} did not move the break to a larger load: it broke at {}, before at {}.",
             context.place(after),
             context.place(&cause.broke)
         ),
         (Some(after), Moved::Not) if cause.limit.law.is_tried() => format!(
-            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}.",
+            "{only} {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}.",
             context.place(after),
             context.place(&cause.broke)
         ),
         (Some(after), Moved::Elsewhere) => {
-            format!("Changing only {change} {}{}.", became(context, cause, after), off(context, c, after))
+            format!("{only} {change} {}{}.", became(context, cause, after), off(context, c, after))
         }
         (Some(after), Moved::Not) => format!(
-            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}{}.",
+            "{only} {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}{}.",
             context.place(after),
             context.place(&cause.broke),
             self::predicted(context, c).map(|at| format!(", although {at} was predicted")).unwrap_or_default()
         ),
-        (None, Moved::Not) => format!("Changing only {change} made no measurable difference."),
-        (None, _) => held(context, cause, c, &change),
+        (None, Moved::Not) => format!("{only} {change} made no measurable difference."),
+        (None, _) => held(context, cause, c, &format!("{only} {change}")),
     };
     Some(told + &again::repeated(context, v, c))
+}
+
+/// `Changing only`; where the same change was tried without those that were in place by then, too, with these.
+fn only(v: &Verdict, c: &Counterfactual) -> String {
+    let same = |cause: &&Cause| cause.counterfactual.as_ref().is_some_and(|test| test.change == c.change);
+    let trial = v.trials.iter().find(|one| one.trial == c.trial);
+    let besides = trial.map(|one| one.changes.iter().filter(|change| change.setting != c.change.setting));
+    let besides: Vec<String> = besides.into_iter().flatten().map(words::change).collect();
+    match v.causes.iter().filter(same).count() > 1 && !besides.is_empty() {
+        true => format!("With {} in place, changing only", besides.join(" and ")),
+        false => "Changing only".to_owned(),
+    }
 }
 
 /// Whether the break with a cause's change came at a load that is smaller by more than a tenth.
@@ -92,7 +105,7 @@ fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
     }
 }
 
-fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {
+fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, changed: &str) -> String {
     let where_next = match (predicted(context, c), c.moved) {
         (None, _) => String::new(),
         (Some(next), Moved::Elsewhere) => {
@@ -105,7 +118,7 @@ fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -
         (Some(next), _) => format!(" The next limit is predicted at {next}."),
     };
     format!(
-        "Changing only {change} removed the break at {}: the objective held as far as the test can tell, up to {}.{where_next}",
+        "{changed} removed the break at {}: the objective held as far as the test can tell, up to {}.{where_next}",
         context.place(&cause.broke),
         context.level(c.held_to)
     )

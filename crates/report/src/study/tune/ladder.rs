@@ -143,7 +143,13 @@ fn became(rung: &ProvedRung, verdict: &Verdict) -> &'static str {
     };
     let is_gone = verdict.trials.iter().any(|trial| trial.trial == rung.tested && trial.broke.is_none());
     let cause = verdict.causes.iter().find(is_its);
+    let of_it = |one: &&ProposedChange| one.change.setting == rung.change.setting;
+    let proposed = verdict.proposal.iter().find(of_it);
     match verdict.decision() {
+        // A value on the way is in no pair.
+        Decision::Carried { .. } if proposed.is_some_and(|one| one.change.to != rung.change.to) => {
+            "with it the break moved; changed again below"
+        }
         Decision::Carried { pairs: Pairing::Enough } if cause.is_some_and(|one| proof::is_untried(verdict, one)) => {
             "proved with the others; not tried without it"
         }
@@ -158,7 +164,9 @@ fn became(rung: &ProvedRung, verdict: &Verdict) -> &'static str {
 /// What a change takes of memory: as it was told beforehand, or as it was seen.
 fn memory(rung: &ProvedRung, verdict: &Verdict) -> String {
     // As it is told of the same change where it is proposed.
-    let same = |change: &Change| (&change.setting, &change.to) == (&rung.change.setting, &rung.change.to);
+    let same = |change: &Change| {
+        (&change.setting, &change.from, &change.to) == (&rung.change.setting, &rung.change.from, &rung.change.to)
+    };
     let proposed = verdict.proposal.iter().find(|proposed| same(&proposed.change));
     let price = rung.price.or(proposed.and_then(|proposed| proposed.price));
     let measured = rung.measured.or(proposed.and_then(|proposed| proposed.measured));
@@ -233,7 +241,11 @@ fn met(at: &MetAt, context: Context<'_>, verdict: &Verdict) -> String {
     if context.bare(level) == "0" {
         return "the start of the load".to_owned();
     }
-    let rate = if context.closed() { format!(", {} requests/s", figure::whole(at.rate)) } else { String::new() };
+    let rate = if context.closed() {
+        format!(", {} requests/s in the second before", figure::whole(at.rate))
+    } else {
+        String::new()
+    };
     format!("{}{rate}", context.level(level))
 }
 

@@ -101,7 +101,9 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     let (context, v) = (Context::judged(record, &findings.verdict), &findings.verdict);
     let mut all = vec![Sentence { about: About::Answer, text: with_its_end(record, v, answer::headline(context, v)) }];
     let mut say = |about, text: Option<String>| {
-        if let Some(text) = text {
+        // A setting that was changed twice has its note once.
+        let new = |text: &String| about != About::Caveat || !all.iter().any(|one: &Sentence| one.text == *text);
+        if let Some(text) = text.filter(new) {
             all.push(Sentence { about, text });
         }
     };

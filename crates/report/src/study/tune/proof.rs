@@ -1,10 +1,11 @@
 //! Before against after, and how sure it all is.
 
 use genkai_model::finding::{
-    Answer, Because, Call, Cause, Confidence, Decision, Estimate, Evidence, Moved, Outcome, Pairing, Proof, Rule,
-    Verdict,
+    Answer, Because, Call, Cause, Confidence, Decision, Estimate, Evidence, Moved, Outcome, Pairing, Proof,
+    ProposedChange, Rule, TrialFinding, Verdict,
 };
 use genkai_model::objective::Condition;
+use genkai_model::setting::Change;
 
 use super::again;
 use super::condition::condition;
@@ -228,11 +229,18 @@ fn untried(v: &Verdict, cause: &Cause) -> &'static str {
     if is_untried(v, cause) { " (whether it is needed beside the other changes was not tried)" } else { "" }
 }
 
-/// Whether a change is proposed beside others although it carried no larger load by itself.
+/// Whether a change is proposed beside others although it carried no larger load by itself, and these were not tried without it.
 pub(super) fn is_untried(v: &Verdict, cause: &Cause) -> bool {
     let test = cause.counterfactual.as_ref();
-    let proposed = test.is_some_and(|test| v.proposal.iter().any(|one| one.change.setting == test.change.setting));
-    cause.stays() && proposed && v.proposal.len() > 1
+    let is_its = |one: &&ProposedChange| test.is_some_and(|test| one.change.setting == test.change.setting);
+    let others: Vec<_> = v.proposal.iter().filter(|one| !is_its(one)).map(|one| &one.change).collect();
+    let proposed = others.len() < v.proposal.len();
+    let is_without = |trial: &&TrialFinding| {
+        let same =
+            |change: &&Change| trial.changes.iter().any(|one| (&one.setting, &one.to) == (&change.setting, &change.to));
+        trial.broke.is_some() && trial.changes.len() == others.len() && others.iter().all(same)
+    };
+    cause.stays() && proposed && !others.is_empty() && !v.trials.iter().any(|trial| is_without(&trial))
 }
 
 /// What became of the break when the setting of a confirmed cause was changed.

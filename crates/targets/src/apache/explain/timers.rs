@@ -50,6 +50,8 @@ pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Tim
     let timer = |(setting, span, ends): (_, Read, &str)| {
         Some(in_force(config, &setting, requests).parsed(span)?.map(Some).timer(setting.name, ends))
     };
-    all.extend(pass.into_iter().filter(|_| facts.upstream.is_some()).filter_map(timer));
+    // The members of a balancer have parameters of their own.
+    let alone = facts.upstream.as_ref().is_some_and(|upstream| !upstream.balanced);
+    all.extend(pass.into_iter().filter(|_| alone).filter_map(timer));
     all
 }

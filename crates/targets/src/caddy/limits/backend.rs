@@ -42,10 +42,14 @@ fn answering(facts: &Facts) -> Vec<Limit> {
 /// No upstream takes connections: nothing in Caddy lifts that.
 fn refusing(facts: &Facts) -> Limit {
     Limit {
-        formula: facts.unless(&format!(
-            "{} refuses or closes before it answers (502); after max_fails failures in fail_duration nothing is sent to it (503)",
-            facts.upstreams.written
-        )),
+        // Nothing counts failures without a fail_duration (healthchecks.go: countFailure).
+        formula: facts.unless(&match facts.fail_duration {
+            Some(_) => format!(
+                "{} refuses or closes before it answers (502); after max_fails failures in fail_duration nothing is sent to it (503)",
+                facts.upstreams.written
+            ),
+            None => format!("{} refuses or closes before it answers (502)", facts.upstreams.written),
+        }),
         source: "Caddy modules/caddyhttp/reverseproxy/reverseproxy.go: statusError; healthchecks.go: countFailure"
             .to_owned(),
         signatures: vec![
