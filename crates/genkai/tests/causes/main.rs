@@ -243,7 +243,7 @@ fn where_nothing_succeeds_nothing_is_said_to_have_held() {
     let users = "--users 20 --spawn-rate 20 --think 100ms --quick --pairs 0 --bisect 0";
     for (load, objective, said) in [
         ("", "p99 < 300ms", "no request succeeded"),
-        ("--websocket", "disconnects < 0.1%, delivered > 99%", "no message came back"),
+        ("--websocket", "disconnects < 0.1%, delivered > 99%", "no WebSocket was opened"),
     ] {
         let words = format!("tune nginx {users} {load}");
         let run = told(genkai(&words).args(["--objective", objective, "--config"]).arg(&file));

@@ -76,6 +76,16 @@ fn said(logs: &[(i64, LogLine)]) -> Vec<LogGroup> {
     gathered(all)
 }
 
+/// What servers wrote most often of what they call errors, of a kind that no limit is known by, where it may be what failed: once for each fourth
+/// of `failed` requests at least.
+pub(super) fn unexplained(trial: &Trial, failed: u64) -> Option<String> {
+    let unknown: Vec<(i64, LogLine)> =
+        trial.logs.iter().filter(|(_, line)| line.signature.is_none()).cloned().collect();
+    let is_error = |one: &LogGroup| ["emerg", "alert", "crit", "error"].contains(&one.level.as_str());
+    let most = said(&unknown).into_iter().filter(is_error).max_by_key(LogGroup::count)?;
+    (failed > 0 && most.count() * 4 >= failed).then_some(most.text)
+}
+
 /// Which number it is makes no other kind of line; whether there is one does.
 fn without_numbers(text: &str) -> String {
     let numbers = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });

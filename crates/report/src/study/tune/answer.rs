@@ -64,6 +64,9 @@ fn unanswered(context: Context<'_>, v: &Verdict) -> String {
         );
     }
     let few = match v.trials.first() {
+        Some(trial) if trial.handshakes.as_ref().is_some_and(|made| made.upgraded == 0 && made.failed > 0) => {
+            "no WebSocket was opened"
+        }
         Some(trial) if trial.finished > 0 && trial.failed == trial.finished => context.silence(),
         Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
         _ if context.counted() == Unit::Openings.many() => context.silence(),

@@ -32,6 +32,7 @@ use genkai_model::limit::Law;
 use genkai_model::record::Record;
 
 use crate::context::Context;
+use crate::study::over_time;
 
 pub(crate) use cause::evidence;
 use condition::condition;
@@ -116,6 +117,7 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     if met.is_empty() && v.outcome() != Outcome::Invalid {
         let broken = v.trials.iter().find_map(|t| t.broke.as_ref());
         say(About::Broke, broken.map(|b| plainly(context, v, b)));
+        say(About::Broke, unexplained(record, v));
     }
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
         say(About::Test, counterfactual::told(context, v, c));
@@ -179,6 +181,14 @@ fn ended<'r>(record: &'r Record, caveat: &Caveat) -> Option<&'r str> {
     let trial = record.trials.iter().find(|one| one.number == *trial)?;
     let died = trial.states.iter().find(|(_, one)| one.state == ServerState::Died && one.subject == *subject);
     died.and_then(|(_, one)| one.detail.as_deref())
+}
+
+/// What was logged most often in the trial that broke, where it is of no limit that is known.
+fn unexplained(record: &Record, v: &Verdict) -> Option<String> {
+    let broken = v.trials.iter().find(|trial| trial.broke.is_some())?;
+    let trial = record.trials.iter().find(|trial| trial.number == broken.trial)?;
+    let text = over_time::unexplained(trial, broken.failed)?;
+    Some(format!("What was logged most often then belongs to no limit that is known: `{text}`."))
 }
 
 /// A break that no limit explains.
