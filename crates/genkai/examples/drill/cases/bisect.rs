@@ -217,8 +217,8 @@ fn of_varnish(name: &str, (asked, answered): (&str, &str), lines: &[&'static str
     let config = format!(
         "vcl 4.1;\nbackend default {{ .host = \"127.0.0.1\"; .port = \"9\"; }}\nsub vcl_recv {{\n{}\n{asked}\nreturn (pass);\n}}\nsub vcl_deliver \
          {{\n{}\n{answered}\n}}\n",
-        filler(55, "set req.http.X-Before-{} = \"x\";"),
-        filler(55, "set resp.http.X-After-{} = \"x\";")
+        filler(55, "unset req.http.X-Before-{};"),
+        filler(55, "unset resp.http.X-After-{};")
     );
     case("varnish", name, config, lines)
 }
