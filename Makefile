@@ -166,7 +166,7 @@ packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
 	  haproxy:haproxy caddy:caddy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
-	  default-jdk-headless:javac maven:mvn gunicorn:gunicorn python3-uvicorn:/usr/lib/python3/dist-packages/uvicorn postgresql:/usr/lib/postgresql/ pgbouncer:pgbouncer openssh-client:ssh openssh-server:/usr/sbin/sshd iproute2:ip podman:podman runc:/usr/sbin/runc binutils:strip procps:pgrep uwsgi-core:uwsgi-core \
+	  default-jdk-headless:javac maven:mvn gunicorn:gunicorn puma:puma ruby-webrick:/usr/share/doc/ruby-webrick python3-uvicorn:/usr/lib/python3/dist-packages/uvicorn postgresql:/usr/lib/postgresql/ pgbouncer:pgbouncer openssh-client:ssh openssh-server:/usr/sbin/sshd iproute2:ip podman:podman runc:/usr/sbin/runc binutils:strip procps:pgrep uwsgi-core:uwsgi-core \
 	  uwsgi-plugin-python3:/usr/share/doc/uwsgi-plugin-python3 python3-venv:/usr/share/doc/python3-venv $(WORDPRESS) $(CACHES)
 	@[ -x target/tools/locust/bin/locust ] || { echo "installing Locust from PyPI into target/tools/locust"; \
 	  python3 -m venv target/tools/locust && target/tools/locust/bin/pip --disable-pip-version-check install --quiet locust==2.47.0; }

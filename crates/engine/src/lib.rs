@@ -63,7 +63,7 @@ pub use live_users::LiveUsers;
 pub use measure::join::Join;
 pub use preflight::{Headroom, Limiter, TooLarge, automatic_sources, preflight, preflight_at};
 pub use probe::{
-    Asked, Connected, Fetched, NotOffered, ask, ask_page, ask_upgrade, ask_whole, connect, fetch, handshake,
+    Asked, Connected, Fetched, NotOffered, ask, ask_echo, ask_page, ask_upgrade, ask_whole, connect, fetch, handshake,
     http2_offered,
 };
 pub use protocol::attendance::Books;

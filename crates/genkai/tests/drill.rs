@@ -165,6 +165,31 @@ fn a_directive_of_apache_without_a_rule() {
 }
 
 #[test]
+fn a_directive_of_caddy_without_a_rule() {
+    right("bisect-caddy-replace-status");
+}
+
+#[test]
+fn a_block_of_caddy_without_a_rule() {
+    right("bisect-caddy-handle");
+}
+
+#[test]
+fn a_parameter_of_caddys_transport_without_a_rule() {
+    right("bisect-caddy-max-response-header");
+}
+
+#[test]
+fn a_line_of_squid_without_a_rule() {
+    right("bisect-squid-reply-header-max-size");
+}
+
+#[test]
+fn a_statement_of_varnish_without_a_rule() {
+    right("bisect-varnish-status");
+}
+
+#[test]
 fn what_cannot_be_made_is_skipped_with_its_reason() {
     let case = cases::all().iter().find(|case| case.name == "conntrack").unwrap();
     let done = run::run(case, Path::new(env!("CARGO_BIN_EXE_genkai")), Path::new("/nonexistent"));

@@ -78,7 +78,8 @@ impl Answerer<'_> {
                 format!("; cannot tell which of these does it: {} of {product}{behind}", list(all))
             }
             Answerer::Itself => format!(" by {product} itself; cannot tell by which directive"),
-            Answerer::Behind => format!(" by what stands behind {product}"),
+            // Which of the two makes the status is not known.
+            Answerer::Behind => format!(" after it came to what stands behind {product}"),
             Answerer::Unknown => String::new(),
         }
     }

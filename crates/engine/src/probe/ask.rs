@@ -8,13 +8,17 @@ use std::time::{Duration, Instant};
 use genkai_model::load::{Load, Protocol, Reuse};
 use genkai_model::transport::{Tls, Transport};
 use genkai_wire::http1::{Ending, Memo, Progress, ResponseHead, ResponseReader, fields};
+use genkai_wire::websocket::{Encoder, Role, Scratch};
 
 use super::answer::Asked;
 use super::fetch::LARGEST;
 use super::http2;
 use crate::protocol::http1::Message;
-use crate::protocol::websocket::Plan;
+use crate::protocol::websocket::{MessageTemplate, Plan};
 use crate::transport::tls;
+
+/// The mask of a message that is sent once.
+const MASK: u32 = 0x5eed_0001;
 
 /// A longer head is not waited for.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -49,16 +53,29 @@ enum Read<'r> {
 /// Asks `address` for the load's WebSocket once and gives the answer, 101 where it is opened. None where the load opens none, or no handshake can be
 /// written.
 pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
+    upgrade(load, address, within, false)
+}
+
+/// The same; where it is opened and the load sends messages, one of these is sent. Where nothing comes back, it is closed or nothing.
+pub fn ask_echo(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
+    upgrade(load, address, within, true)
+}
+
+fn upgrade(load: &Load, address: SocketAddr, within: Duration, talks: bool) -> Option<Asked> {
     let Protocol::WebSocket(websocket) = &load.protocol else { return None };
+    let plan = Plan::read(load, websocket).ok()?;
     let mut request = Vec::new();
-    Plan::read(load, websocket).ok()?.open(0, [0; 16], &mut request, |_| ()).ok()?;
+    plan.open(0, [0; 16], &mut request, |_| ()).ok()?;
+    let message = plan.message.filter(|_| talks);
     let connect = || connected(address, within);
     Some(match &load.transport {
         Transport::Tls(tls) => {
             let plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
-            connect().and_then(|stream| upgraded(plan.over(stream)?, &request)).unwrap_or_else(|e| refused(&e))
+            connect()
+                .and_then(|stream| upgraded(plan.over(stream)?, &request, message.as_ref()))
+                .unwrap_or_else(|e| refused(&e))
         }
-        _ => connect().and_then(|stream| upgraded(stream, &request)).unwrap_or_else(|e| ended(&e)),
+        _ => connect().and_then(|stream| upgraded(stream, &request, message.as_ref())).unwrap_or_else(|e| ended(&e)),
     })
 }
 
@@ -123,7 +140,7 @@ pub fn connect(load: &Load, address: SocketAddr, times: u32, within: Duration) -
 }
 
 /// The answer to a handshake of a WebSocket; 101 is a final one here.
-fn upgraded(mut stream: impl io::Read + Write, request: &[u8]) -> io::Result<Asked> {
+fn upgraded(mut stream: impl io::Read + Write, request: &[u8], message: Option<&MessageTemplate>) -> io::Result<Asked> {
     match stream.write_all(request) {
         Err(e) if is_end(e.kind()) => {}
         written => written?,
@@ -138,13 +155,52 @@ fn upgraded(mut stream: impl io::Read + Write, request: &[u8]) -> io::Result<Ask
         head.extend_from_slice(&buffer[..n]);
         match ResponseHead::parse(&head, false) {
             Ok(Some(found)) => {
-                return Ok(Asked::Answered { status: found.status, location: location(&head[..found.length]) });
+                let answered = Asked::Answered { status: found.status, location: location(&head[..found.length]) };
+                return match message.filter(|_| found.status == 101) {
+                    Some(message) if !is_echoed(&mut stream, message, head.split_off(found.length))? => {
+                        Ok(Asked::Closed)
+                    }
+                    _ => Ok(answered),
+                };
             }
             Ok(None) => {}
             Err(_) => break,
         }
     }
     Ok(Asked::Garbled)
+}
+
+/// Sends a message on an open WebSocket and waits for one that comes back; `came`: what has come already. Not: it is closed first.
+fn is_echoed(stream: &mut (impl io::Read + Write), message: &MessageTemplate, mut came: Vec<u8>) -> io::Result<bool> {
+    let (mut out, mut buffer) = (Vec::new(), [0; 4096]);
+    let sent =
+        Encoder::new(Role::Client).message(&mut out, message.kind, &message.bytes, MASK, &mut Scratch::default());
+    if sent.is_err() {
+        return Ok(false);
+    }
+    stream.write_all(&out)?;
+    loop {
+        if let Some(is_message) = comes(&came) {
+            return Ok(is_message);
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Ok(false),
+            n => came.extend_from_slice(&buffer[..n]),
+        }
+    }
+}
+
+/// Whether a message comes first in these frames, and not a close (RFC 6455, 5.2); none: it is not to be seen yet.
+fn comes(mut frames: &[u8]) -> Option<bool> {
+    loop {
+        let (first, second) = (*frames.first()?, *frames.get(1)?);
+        match first & 0x0f {
+            0x8 => return Some(false),
+            // A ping or a pong has at most 125 bytes.
+            0x9 | 0xa => frames = frames.get(2 + usize::from(second & 0x7f)..)?,
+            _ => return Some(true),
+        }
+    }
 }
 
 /// The Location field of a head.
@@ -265,6 +321,8 @@ fn answered(came: &mut Vec<u8>, to_head: bool) -> Option<Asked> {
 
 #[cfg(test)]
 mod tests {
+    use genkai_wire::websocket::Kind;
+
     use super::*;
 
     #[test]
@@ -277,5 +335,40 @@ mod tests {
         let moved = Asked::Answered { status: 301, location: Some("https://a/".to_owned()) };
         assert_eq!(answered(&mut came, false), Some(moved));
         assert_eq!(answered(&mut b"SSH-2.0-OpenSSH".to_vec(), false), Some(Asked::Garbled));
+    }
+
+    /// A server that says this, whatever it is told.
+    struct Peer(io::Cursor<Vec<u8>>);
+
+    impl io::Read for Peer {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+
+    impl Write for Peer {
+        fn write(&mut self, told: &[u8]) -> io::Result<usize> {
+            Ok(told.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_websocket_is_served_where_a_message_comes_back() {
+        let head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+        let message = MessageTemplate { kind: Kind::Text, bytes: b"hello".to_vec() };
+        let asked = |after: &[u8], message| {
+            upgraded(Peer(io::Cursor::new([&head[..], after].concat())), b"GET / HTTP/1.1", message).unwrap()
+        };
+        let served = Asked::Answered { status: 101, location: None };
+        assert_eq!(asked(b"\x81\x02hi", Some(&message)), served);
+        assert_eq!(asked(b"\x89\x01p\x82\x7e\x01\x00", Some(&message)), served, "after a ping");
+        for closed in [&b""[..], b"\x88\x02\x03\xe8", b"\x89\x01p"] {
+            assert_eq!(asked(closed, Some(&message)), Asked::Closed, "{closed:?}");
+            assert_eq!(asked(closed, None), served, "nothing is sent");
+        }
     }
 }

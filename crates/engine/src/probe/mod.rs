@@ -6,6 +6,6 @@ mod fetch;
 mod http2;
 
 pub use answer::Asked;
-pub use ask::{Connected, ask, ask_page, ask_upgrade, ask_whole, connect, handshake};
+pub use ask::{Connected, ask, ask_echo, ask_page, ask_upgrade, ask_whole, connect, handshake};
 pub use fetch::{Fetched, fetch};
 pub use http2::{NotOffered, http2_offered};

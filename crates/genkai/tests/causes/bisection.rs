@@ -21,19 +21,24 @@ fn a_fast_answer_that_is_another_page_is_no_healing() {
          $request_id'; }} }}"
     );
     let _behind = nginx(dir.path(), &pages, port);
-    let front = dir.path().join("front.conf");
-    let text = format!(
+    let nginx = format!(
         "events {{ }}\nhttp {{\n server {{\n  listen 8080;\n  etag off;\n  location / {{\n   rewrite ^/$ /slow break;\n   proxy_pass \
          http://127.0.0.1:{port};\n  }}\n }}\n}}\n"
     );
-    std::fs::write(&front, text).unwrap();
-    let flags = "--users 6 --spawn-rate 6 --hold 4s --quick --pairs 0 --quiet";
-    let run = run(genkai(&format!("tune nginx {flags}")).args(["--objective", "p99 < 800ms", "--config"]).arg(&front));
-    let verdict = run.verdict();
-    let found = verdict.bisection.as_ref().unwrap_or_else(|| panic!("nothing was left out: {}", run.story()));
-    assert!(found.named.is_empty() && found.altered > 0 && found.compared, "{found:?}\n{}", run.story());
-    assert_eq!(found.ended, BisectionEnd::Nothing, "{}", run.story());
-    assert_ne!(verdict.because(), Because::DirectivesNamed, "{}", run.story());
+    let caddy = format!(
+        "http://:80 {{\n\trewrite / /slow?from={{path}}\n\theader X-A b\n\treverse_proxy 127.0.0.1:{port} {{\n\t\theader_up X-B c\n\t}}\n}}\n"
+    );
+    for (product, text) in [("nginx", nginx), ("caddy", caddy)] {
+        let front = dir.path().join(product);
+        std::fs::write(&front, text).unwrap();
+        let flags = "--users 6 --spawn-rate 6 --hold 4s --quick --pairs 0 --quiet --objective";
+        let run = run(genkai(&format!("tune {product} {flags}")).args(["p99 < 800ms", "--config"]).arg(&front));
+        let verdict = run.verdict();
+        let found = verdict.bisection.as_ref().unwrap_or_else(|| panic!("nothing was left out: {}", run.story()));
+        assert!(found.named.is_empty() && found.altered > 0 && found.compared, "{found:?}\n{}", run.story());
+        assert_eq!(found.ended, BisectionEnd::Nothing, "{}", run.story());
+        assert_ne!(verdict.because(), Because::DirectivesNamed, "{}", run.story());
+    }
 }
 
 /// Answers each request with 500 after `wait`, on a port of its own.
@@ -108,8 +113,11 @@ fn what_turns_requests_away_is_not_proposed_to_be_taken_out() {
         "defaults\n mode http\n timeout connect 1s\n timeout client 9s\n timeout server 9s\nfrontend f\n bind 127.0.0.1:80\n use_backend denied if !{{ \
          hdr(x-token) abc }}\n default_backend b\nbackend denied\n http-request deny deny_status 401\nbackend b\n server s {server}\n"
     );
+    let caddy = format!(
+        "http://:80 {{\n\t@guest not header X-Token abc\n\thandle @guest {{\n\t\trespond \"no\" 403\n\t}}\n\treverse_proxy {server}\n}}\n"
+    );
     let dir = tempfile::tempdir().unwrap();
-    for (product, text) in [("nginx", nginx), ("haproxy", haproxy)] {
+    for (product, text) in [("nginx", nginx), ("haproxy", haproxy), ("caddy", caddy)] {
         let file = dir.path().join(product);
         std::fs::write(&file, text).unwrap();
         let flags = "--users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --quiet --config";
@@ -118,5 +126,34 @@ fn what_turns_requests_away_is_not_proposed_to_be_taken_out() {
         assert_eq!(verdict.because(), Because::AccessControl, "{}", run.story());
         assert!(verdict.must_change() == Answer::CannotTell && verdict.proposal.is_empty(), "{}", run.story());
         assert!(run.says()[0].contains("may protect something"), "{}", run.story());
+    }
+}
+
+/// One that is opened, and on which a message comes back, tells what lets none be opened, or none through.
+#[test]
+fn what_lets_no_websocket_through_is_named() {
+    let _machine = machine();
+    let caddy = "http://:80 {\n\theader X-A b\n\trequest_header -Upgrade\n\treverse_proxy 127.0.0.1:9 {\n\t\theader_up X-B c\n\t}\n}\n";
+    let haproxy = "defaults\n mode http\n timeout connect 1s\n timeout client 9s\n timeout server 9s\nfrontend f\n bind 127.0.0.1:80\n http-request \
+                   set-header X-A b\n http-response set-status 404\n default_backend b\nbackend b\n server s 127.0.0.1:9\n";
+    let dir = tempfile::tempdir().unwrap();
+    for (product, text, line) in
+        [("caddy", caddy, "request_header -Upgrade"), ("haproxy", haproxy, "http-response set-status 404")]
+    {
+        let file = dir.path().join(product);
+        std::fs::write(&file, text).unwrap();
+        let flags =
+            "--backend embedded --websocket --users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --quiet --config";
+        let run = run(genkai(&format!("tune {product} {flags}")).arg(&file));
+        let verdict = run.verdict();
+        let found = verdict.bisection.as_ref().unwrap_or_else(|| panic!("nothing was left out: {}", run.story()));
+        let named: Vec<&str> = found.named.iter().map(|one| one.text.as_str()).collect();
+        assert_eq!((named, found.ended), (vec![line], BisectionEnd::Proved), "{}", run.story());
+        assert_eq!(verdict.because(), Because::DirectivesNamed, "{}", run.story());
+        assert!(
+            run.says()[0].contains("a WebSocket is opened, and a message on it comes back within"),
+            "{}",
+            run.story()
+        );
     }
 }

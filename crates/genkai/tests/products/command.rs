@@ -21,8 +21,13 @@ fn app(name: &str) -> PathBuf {
 
 /// `genkai tune command` with these flags before this command.
 fn tune(flags: &str, words: &[&str]) -> Command {
+    tuned((flags, FAST), words)
+}
+
+/// The same with another objective.
+fn tuned((flags, objective): (&str, &str), words: &[&str]) -> Command {
     let mut command = genkai(&format!("tune command {flags}"));
-    command.args(["--objective", FAST, "--"]).args(words);
+    command.args(["--objective", objective, "--"]).args(words);
     command
 }
 
@@ -76,6 +81,28 @@ fn the_threads_of_a_java_server_are_named_after_its_backlog_was_tried_in_vain() 
     // Beside other programs that used most of the machine, what it did not move is no cause that is refuted.
     let tried = |id: &str| run.record().trials.iter().any(|trial| trial.started.limit.as_deref() == Some(id));
     assert!(tried("command.backlog"), "{}", run.story());
+}
+
+/// A thread of Puma serves ten requests of a connection that asks again at once before it turns to another, so that others wait for half a second each time.
+#[test]
+fn the_threads_of_a_ruby_server_are_named() {
+    let _machine = machine();
+    let rack = app("sync.ru");
+    let bind = "tcp://{listen}?backlog={backlog}";
+    let words = ["puma", "-e", "production", "-t", "{threads}:{threads}", "-b", bind, rack.to_str().unwrap()];
+    let flags = "--users 16 --spawn-rate 4 --hold 4s --quick --quiet --pairs 0 --set backlog=512 --set threads=2:1..64";
+    let run = told(&tuned((flags, "p99 < 1s, errors < 1%"), &words));
+    names(&run, "command.threads", &["command.backlog"], "threads");
+}
+
+/// WEBrick gives a place to each connection, for as long as that is open: one more client than places is not served at all.
+#[test]
+fn the_clients_of_a_ruby_server_are_named_after_its_timeout_was_tried_in_vain() {
+    let _machine = machine();
+    let webrick = app("webrick.rb");
+    let words = ["ruby", webrick.to_str().unwrap(), "{port}", "{clients}", "{timeout}"];
+    let run = told(&tune(&format!("{USERS} --pairs 0 --set timeout=30 --set clients=8"), &words));
+    names(&run, "command.clients", &["command.timeout"], "clients");
 }
 
 #[test]
@@ -260,6 +287,21 @@ fn a_healthy_server_needs_no_change() {
     let cluster = app("cluster.js");
     let words = ["node", cluster.to_str().unwrap(), "{port}", "{workers}", "60"];
     let run = told(&tune("--users 4 --spawn-rate 8 --hold 2s --quick --quiet --set workers=2", &words));
+    assert_eq!((run.code, run.verdict().outcome()), (Some(0), Outcome::Holds), "{}", run.story());
+    assert!(run.says()[0].starts_with("No change needed"), "{}", run.story());
+    let rack = app("sync.ru");
+    let words = [
+        "puma",
+        "-e",
+        "production",
+        "-t",
+        "{threads}:{threads}",
+        "-b",
+        "tcp://{listen}?backlog={backlog}",
+        rack.to_str().unwrap(),
+    ];
+    let flags = "--users 4 --spawn-rate 8 --hold 2s --quick --quiet --set threads=8 --set backlog=512";
+    let run = told(&tune(flags, &words));
     assert_eq!((run.code, run.verdict().outcome()), (Some(0), Outcome::Holds), "{}", run.story());
     assert!(run.says()[0].starts_with("No change needed"), "{}", run.story());
 }

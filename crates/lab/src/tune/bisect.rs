@@ -78,8 +78,13 @@ impl Run<'_, '_, '_> {
             return Some("Locust makes the load, and what its users ask for is not known here".to_owned());
         }
         let talks = load.scenario.as_ref().is_some_and(|scenario| scenario.talks());
-        if talks || matches!(load.protocol, Protocol::WebSocket(_)) || !load.stages.is_empty() {
+        if talks || !load.stages.is_empty() {
             return Some("that is done under plain loads of requests only".to_owned());
+        }
+        if let Protocol::WebSocket(websocket) = &load.protocol
+            && (websocket.rooms.is_some() || !bisection::fails_always(self.recorder.record()))
+        {
+            return Some("of WebSockets that is done only where none of the first load was served".to_owned());
         }
         if Pages::of(load).is_empty() {
             return Some(match load.scenario {
@@ -126,6 +131,11 @@ impl Run<'_, '_, '_> {
             return Ok(None);
         }
         let through = through.filter(|(page, _)| is_page(page));
+        if through.is_some() && matches!(load.protocol, Protocol::WebSocket(_)) {
+            let text = "no directives were left out to find the cause: one WebSocket alone is served, and under load that is not tried";
+            self.recorder.note(None, NOTE, text.to_owned())?;
+            return Ok(None);
+        }
         let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took, _)| *took);
         let most = PATIENCE.1.max(wanted);
         let patience = rounded((alone * PATIENCE.0).max(loaded * 3 / 2).clamp(PATIENCE.1, most)).duration();

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use genkai_engine::{Asked, ask_page};
+use genkai_engine::{Asked, ask_echo, ask_page};
 use genkai_model::event::Page;
 use genkai_model::load::{Load, Protocol, Request};
 use genkai_model::transport::Transport;
@@ -131,6 +131,15 @@ fn once(
 ) -> Option<(Page, Option<Vec<u8>>, Duration)> {
     let load = Load { addresses: vec![address], transport: transport.clone(), ..load.clone() };
     let begun = Instant::now();
+    if let Protocol::WebSocket(_) = load.protocol {
+        // An answer that is no refusal and opens none is none: nobody gets a message by it.
+        let opened = |status: &u16| *status == 101 || *status >= 400;
+        let status = match ask_echo(&load, address, within)? {
+            Asked::Answered { status, .. } => Some(status).filter(opened),
+            _ => None,
+        };
+        return Some((Page { status, ..Page::default() }, None, begun.elapsed()));
+    }
     let (asked, content) = ask_page(&load, address, within)?;
     let took = begun.elapsed();
     let Asked::Answered { status, location } = asked else { return Some((Page::default(), None, took)) };

@@ -11,6 +11,7 @@ pub mod limits;
 mod looks;
 mod private;
 mod product;
+mod removable;
 pub mod route;
 mod secured;
 pub mod settings;

@@ -58,6 +58,9 @@ pub(crate) const ENTRY: Entry = Entry {
     leaves_out: true,
 };
 
+/// Why a copy without some directives is none: an empty answer looks like success.
+const UNANSWERED: &str = "without these nothing answers such requests, and it answers them with an empty 200";
+
 /// HTTP/2 requests at once on a connection (Go net/http h2_bundle.go: http2defaultMaxStreams).
 const STREAMS: u32 = 250;
 
@@ -90,6 +93,10 @@ impl Product for Caddy {
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
         let (config, requests) = (of.config(), of.requests());
         let route = Route::find(config, requests).ok_or_else(|| nobody(config, &requests.host))?;
+        let was = Route::find(of.original(), requests);
+        if !route.answered && was.is_some_and(|was| was.answered) {
+            return Err(TargetError::usage(CALLED, UNANSWERED));
+        }
         Ok(private::build(config, &route, of.copy_options(&mut port::free))?)
     }
 
@@ -134,6 +141,10 @@ impl Product for Caddy {
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
         let machine = of.machine(&Environment::default());
         Facts::of(of.config(), Some(&copy.running), of.requests(), &machine).behind
+    }
+
+    fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
+        Route::forwarded(of.config(), of.requests(), target)
     }
 
     fn encrypts(of: &Variant<Self>) -> Option<String> {

@@ -9,7 +9,7 @@ use super::config::{Config, Line, Site, Word};
 use crate::files::Requests;
 use genkai_place::remote;
 pub(super) use matcher::matcher;
-use way::{End, Walk, insertion_sort};
+use way::{End, Walk, insertion_sort, may_answer};
 
 /// Where a site listens (caddyconfig/httpcaddyfile/addresses.go).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +173,12 @@ pub struct Route<'c> {
     pub authorities: Vec<&'c Line>,
     /// Directives before it that it may meet: what decides is not in the text, or not evaluated. It is taken not to.
     pub unsure: Vec<&'c Line>,
+    /// Directives that it certainly does not meet: they are for other requests.
+    pub skipped: Vec<&'c Line>,
+    /// Whether anything answers it, or may: else it is answered with an empty 200.
+    pub answered: bool,
+    /// The path that is passed on, with the query as it came; none where that is not known.
+    pub path: Option<String>,
 }
 
 impl<'c> Route<'c> {
@@ -193,7 +199,9 @@ impl<'c> Route<'c> {
         let tls = address.is_tls(Ports::of(config), site.lines.iter().any(|line| line.is("tls")));
         let mut walk = Walk::of(config, requests);
         let none = End { around: Vec::new(), proxy: None, file: false };
-        let End { mut around, proxy, file } = walk.sorted(&site.lines).unwrap_or(none);
+        let end = walk.sorted(&site.lines);
+        let answered = end.is_some() || walk.unsure.iter().any(|line| may_answer(line));
+        let End { mut around, proxy, file } = end.unwrap_or(none);
         around.reverse();
         Route {
             site,
@@ -205,7 +213,37 @@ impl<'c> Route<'c> {
             bodies: walk.bodies,
             authorities: walk.authorities,
             unsure: walk.unsure,
+            skipped: walk.skipped,
+            answered,
+            path: walk.plain.then_some(walk.path),
         }
+    }
+
+    /// The target by which what stands behind is asked where it is asked for `target`; none where that is not known.
+    pub fn forwarded(config: &'c Config, requests: &Requests, target: &str) -> Option<String> {
+        let route = Route::find(config, &Requests { path: target.to_owned(), ..requests.clone() })?;
+        let alters = |line: &Line| line.is("rewrite") || line.is("method");
+        let altered = route.proxy.is_some_and(|proxy| proxy.inside().iter().any(alters));
+        let path = route.path.filter(|_| !altered && !route.site.lines.iter().any(names_another))?;
+        let (own, query) = target.split_at(target.find('?').unwrap_or(target.len()));
+        // What is written with escapes is matched and changed without.
+        let known = path == own || !own.contains('%');
+        known.then(|| format!("{path}{query}"))
+    }
+
+    /// Further sites of the configuration to which it passes requests on.
+    pub fn again(&self, config: &'c Config) -> Vec<&'c Site> {
+        let port = |word: &&Word| {
+            let upstream = Upstream::parse(&word.value);
+            let here = upstream.host.is_some() && upstream.is_remote(&[]).is_none();
+            host_and_port(&upstream.dial()).1.parse::<u16>().ok().filter(|_| here)
+        };
+        let (to, ports): (Vec<u16>, _) = (self.upstreams().iter().filter_map(port).collect(), Ports::of(config));
+        let listens = |site: &&Site| {
+            let mut own = site.addresses.iter().filter_map(|one| Address::parse(&one.value, ports));
+            !site.is_route() && own.any(|own| to.contains(&own.port))
+        };
+        config.sites().iter().filter(listens).filter(|site| !std::ptr::eq(*site, self.site)).collect()
     }
 
     /// Where it goes to; nothing where that is decided as it runs (`dynamic`).
@@ -217,6 +255,13 @@ impl<'c> Route<'c> {
     pub fn lines(&self) -> &'c [Line] {
         self.around.last().map_or(&self.site.lines, |line| line.inside())
     }
+}
+
+/// Whether a line, or one inside of it, has upstreams asked for another host.
+fn names_another(line: &Line) -> bool {
+    let is_host = |word: &Word| word.value.trim_start_matches(['+', '-', '?']).eq_ignore_ascii_case("host");
+    let sets = matches!(line.name(), "header_up" | "request_header");
+    sets && line.args().iter().take(2).any(is_host) || line.inside().iter().any(names_another)
 }
 
 /// A site with those of its addresses that belong to a listener.
@@ -363,6 +408,54 @@ mod tests {
         let many: String = (0..40).map(|n| format!("&(a{n}) {{\n\tinvoke a{0}\n\tinvoke a{0}\n}}\n", n + 1)).collect();
         let (to, unsure) = told(&format!("{many}:8080 {{\n\tinvoke a0\n\treverse_proxy web:1\n}}\n"));
         assert!(to == ["web:1"] && !unsure.is_empty());
+    }
+
+    #[test]
+    fn what_is_passed_on_is_told_where_it_is_known() {
+        let passed = |lines: &str, target: &str| {
+            let config = config(&format!(":80 {{\n{lines}\n\treverse_proxy a:1\n}}\n"));
+            Route::forwarded(&config, &Requests::to("localhost", "/"), target)
+        };
+        let is = |target: &str| Some(target.to_owned());
+        assert_eq!(passed("", "/a?b=%41"), is("/a?b=%41"));
+        assert_eq!(passed("", "/%61"), is("/%61"));
+        assert_eq!(passed("rewrite / /slow", "/?x=1"), is("/slow?x=1"));
+        assert_eq!(passed("rewrite / /slow", "/other"), is("/other"));
+        assert_eq!(passed("rewrite * /v1{uri}", "/a?b"), is("/v1/a?b"));
+        assert_eq!(passed("uri strip_prefix /api", "/api/x?y"), is("/x?y"));
+        assert_eq!(passed("handle_path /api/* {\n\treverse_proxy b:1\n\t}", "/api/x"), is("/x"));
+        for unknown in [
+            "rewrite * /index?p={path}",
+            "rewrite * /{host}{uri}",
+            "uri replace a b",
+            "method POST",
+            "try_files {path} /index.html",
+            "@a header X-A b\n\trewrite @a /slow",
+            "@a header X-A b\n\thandle @a {\n\trewrite * /slow\n\t}",
+            "reverse_proxy /* c:1 {\n\trewrite /x\n\t}",
+            "uri strip_prefix /%61",
+            "request_header Host b",
+            "handle /x {\n\treverse_proxy b:1 {\n\theader_up -host\n\t}\n\t}",
+            "rewrite /%61* /slow",
+        ] {
+            assert_eq!(passed(unknown, "/%61/b"), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_answers_is_told_from_what_somebody_may() {
+        let answered = |lines: &str| {
+            let config = config(&format!(":80 {{\n{lines}\n}}\n"));
+            Route::find(&config, &Requests::to("localhost", "/")).unwrap().answered
+        };
+        for lines in
+            ["respond hi", "file_server", "reverse_proxy a:1", "@a header X b\nrespond @a hi", "php_fastcgi a:1"]
+        {
+            assert!(answered(lines), "{lines}");
+        }
+        for lines in ["", "header X y", "respond /other hi", "handle /api/* {\nreverse_proxy a:1\n}", "encode gzip"] {
+            assert!(!answered(lines), "{lines}");
+        }
     }
 
     #[test]

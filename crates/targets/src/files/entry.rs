@@ -125,14 +125,31 @@ impl Entries {
             }
             None => main.line_at_end(FileId::MAIN, &text),
         };
-        let file = &self.files[edit.file.0];
         // One edit overlaps with no other.
-        let text = edited(file, edit.file, std::slice::from_ref(&edit)).ok().flatten().unwrap_or_default();
-        let mut texts: BTreeMap<PathBuf, Vec<u8>> =
-            self.files.iter().map(|file| (file.path.clone(), file.text.clone())).collect();
-        texts.insert(file.path.clone(), text.clone());
-        let first = texts.get(&main.path).cloned().unwrap_or_default();
-        Reader { texts, ..Reader::new(syntax) }.whole(main.path.clone(), first)
+        self.edited(std::slice::from_ref(&edit), syntax)
+    }
+
+    /// The same with edits, all made against this one. Files are those that were read, whatever is on disk now.
+    ///
+    /// # Errors
+    /// When two of them overlap; as [`Entries::read`].
+    pub(crate) fn edited(&self, edits: &[Edit], syntax: &impl Syntax) -> Result<Entries, ConfigError> {
+        let text = |(at, file): (usize, &File<Range<usize>>)| {
+            let overlap = |offset| {
+                ConfigError::at(file.place(offset), "needs two different changes; apply them one after the other")
+            };
+            // One that is included twice is one file.
+            let is_here = |edit: &&Edit| self.files[edit.file.0].path == file.path;
+            let here: Vec<Edit> =
+                edits.iter().filter(is_here).map(|edit| Edit { file: FileId(at), ..edit.clone() }).collect();
+            let text = edited(file, FileId(at), &here).map_err(overlap)?;
+            Ok((file.path.clone(), text.unwrap_or_else(|| file.text.clone())))
+        };
+        let texts: BTreeMap<PathBuf, Vec<u8>> =
+            self.files.iter().enumerate().map(text).collect::<Result<_, ConfigError>>()?;
+        let main = self.main().to_owned();
+        let first = texts.get(&main).cloned().unwrap_or_default();
+        Reader { texts, ..Reader::new(syntax) }.whole(main, first)
     }
 
     /// The files, the main one first.

@@ -211,6 +211,11 @@ impl<P: Product> Variant<P> {
         self.applied.config()
     }
 
+    /// The configuration as it is written, nothing changed and nothing left out.
+    pub(crate) fn original(&self) -> &P::Config {
+        self.applied.original()
+    }
+
     /// The requests that count.
     pub fn requests(&self) -> &Requests {
         self.applied.requests()

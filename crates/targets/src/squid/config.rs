@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TargetError;
 use crate::files::ConfigError;
+use crate::files::Edit;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
-use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::settings::SourcedValue;
 use genkai_model::limit::Origin;
 
@@ -117,6 +117,23 @@ impl Config {
         !matches!(&*held.value, "off" | "disable")
     }
 
+    /// The same with another value of a directive; where it is not written, at the end.
+    ///
+    /// # Errors
+    /// What is left cannot be read.
+    pub(super) fn with(&self, setting: &str, value: &str) -> Result<Config, ConfigError> {
+        let text = format!("{setting} {value}");
+        Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)? })
+    }
+
+    /// The same with edits.
+    ///
+    /// # Errors
+    /// When two overlap, or what is left cannot be read.
+    pub(super) fn edited(&self, edits: &[Edit]) -> Result<Config, ConfigError> {
+        Ok(Config { entries: self.entries.edited(edits, &Lines)? })
+    }
+
     /// A directive as it is written, without line ends.
     pub fn written(&self, entry: &Entry) -> String {
         std::iter::once(entry.name.clone()).chain(entry.values.iter().cloned()).collect::<Vec<_>>().join(" ")
@@ -135,7 +152,7 @@ pub(super) fn cap(entry: &Entry) -> Option<(&str, u64)> {
 }
 
 /// No peer has a number that could be changed.
-fn no_cap() -> TargetError {
+pub(super) fn no_cap() -> TargetError {
     let hint = "add max-conn=N to the cache_peer of a copy of the file";
     TargetError::usage("Squid", format!("no `cache_peer ... parent` has a `max-conn`\n  hint: {hint}"))
 }
@@ -152,7 +169,7 @@ impl Config {
     }
 
     /// What is in force of [`MAX_CONN`]; none: no peer has a cap.
-    fn max_conn(&self) -> Option<SourcedValue<()>> {
+    pub(super) fn max_conn(&self) -> Option<SourcedValue<()>> {
         let capped = self.capped();
         let mut written: Vec<&str> = capped.iter().filter_map(|entry| Some(cap(entry)?.0)).collect();
         written.dedup();
@@ -166,7 +183,7 @@ impl Config {
     }
 
     /// The configuration with another number of connections to each peer that has one; no other byte differs.
-    fn with_max_conn(&self, value: &str) -> Result<Config, TargetError> {
+    pub(super) fn with_max_conn(&self, value: &str) -> Result<Config, TargetError> {
         if value.parse::<u32>().ok().filter(|most| *most > 0).is_none() {
             let what = format!("`{} {value}` is not valid: it takes a number, at least 1", MAX_CONN);
             return Err(TargetError::usage("Squid", what));
@@ -194,7 +211,7 @@ pub(super) fn acl_setting(name: &str) -> String {
 }
 
 /// The name of the ACL whose number a setting is.
-fn acl_of(setting: &str) -> Option<&str> {
+pub(super) fn acl_of(setting: &str) -> Option<&str> {
     setting.strip_prefix("acl.")?.strip_suffix(".maxconn")
 }
 
@@ -218,12 +235,12 @@ impl Config {
     }
 
     /// The same, as it must be there.
-    fn maxconn(&self, name: &str) -> Result<&Entry, TargetError> {
+    pub(super) fn maxconn(&self, name: &str) -> Result<&Entry, TargetError> {
         self.cap_of(name).ok_or_else(|| TargetError::usage("Squid", format!("there is no `acl {name} maxconn N`")))
     }
 
     /// The configuration with another number in an `acl NAME maxconn`; no other byte differs.
-    fn with_maxconn(&self, name: &str, value: &str) -> Result<Config, TargetError> {
+    pub(super) fn with_maxconn(&self, name: &str, value: &str) -> Result<Config, TargetError> {
         let entry = self.maxconn(name)?;
         if value.parse::<i32>().ok().filter(|most| *most > 0).is_none() {
             let what = format!("`acl {name} maxconn {value}` is not valid: it takes a number, at least 1");
@@ -238,43 +255,10 @@ impl Config {
     }
 }
 
-impl Configuration for Config {
-    fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Config, TargetError> {
-        if let Some(name) = acl_of(setting) {
-            return self.with_maxconn(name, value);
-        }
-        if setting == MAX_CONN {
-            return self.with_max_conn(value);
-        }
-        settings::settable(setting, value)?;
-        let text = format!("{setting} {}", value.trim());
-        Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)? })
-    }
-
-    fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
-        if let Some(name) = acl_of(setting) {
-            let entry = self.maxconn(name)?;
-            return Ok((entry.values.get(2).cloned().unwrap_or_default(), self.entries.origin(entry)));
-        }
-        if setting == MAX_CONN {
-            return Ok(self.max_conn().ok_or_else(no_cap)?.in_words());
-        }
-        settings::settable(setting, "x")?;
-        Ok(self.sourced(setting, |_| Some(())).in_words())
-    }
-
-    fn is_same(one: &str, other: &str) -> bool {
-        one == other
-    }
-
-    fn pairs<'a>(&'a self, edited: &'a Config) -> impl Iterator<Item = Pair<'a>> {
-        pairs(self.entries.files(), edited.entries.files())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::{Configuration, Requests};
 
     const TEXT: &str = "# c\nhttp_port 80 accel \\\n   defaultsite=a # here\nacl x src \"/a b\"\ncache_mem 8 MB\n  cache_mem 16 MB # two\n";
 

@@ -3,6 +3,7 @@
 //! ([`crate::cache`]).
 
 mod access;
+mod apply;
 mod by_port;
 pub mod config;
 mod evidence;
@@ -13,6 +14,7 @@ mod looks;
 mod peers;
 mod private;
 mod product;
+mod removable;
 mod replies;
 mod settings;
 mod sockets;

@@ -19,7 +19,7 @@ use genkai_place::remote;
 
 /// What it writes itself, or tells others, what may lead requests past its peers, what starts programs or loads modules of the user's, which
 /// may ask other hosts, or what another user than root cannot do.
-const LEFT_OUT: &[&str] = &[
+pub(super) const LEFT_OUT: &[&str] = &[
     "https_port",
     "ftp_port",
     "snmp_port",
@@ -257,7 +257,7 @@ impl Private {
 }
 
 /// The name of a directive as it is today.
-fn directive(entry: &Entry) -> &str {
+pub(super) fn directive(entry: &Entry) -> &str {
     OLDER.iter().find(|(older, _)| *older == entry.name).map_or(entry.name.as_str(), |(_, name)| *name)
 }
 

@@ -8,9 +8,11 @@ mod lexer;
 mod lifecycle;
 mod limits;
 mod looks;
+mod passed;
 mod private;
 mod product;
 mod recv;
+mod removable;
 mod settings;
 pub mod vcl;
 

@@ -8,9 +8,9 @@ use genkai_model::limit::Limit;
 use super::by_port::by_port;
 use super::explain::explain;
 use super::lifecycle::copied;
-use super::limits;
 use super::private::Private;
 use super::settings::Config;
+use super::{limits, passed};
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
 use crate::files::Configuration;
@@ -72,6 +72,10 @@ impl Product for Varnish {
 
     fn by_port(of: &Variant<Self>) -> Option<ByPort> {
         by_port(&of.config().vcl)
+    }
+
+    fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
+        passed::as_asked(&of.config().vcl).then(|| target.to_owned())
     }
 
     fn rewrites(tested: &Tested<Private>) -> Vec<Rewrite> {

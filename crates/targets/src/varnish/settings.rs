@@ -1,15 +1,16 @@
 //! What can be set, by Varnish's own words: parameters (`-p`), where objects are (`-s`), and how many connections a backend of the VCL takes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use genkai_model::limit::Origin;
 
+use super::removable;
 use super::vcl::{CAP, Vcl};
 use crate::cache::run;
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, Requests, diff};
+use crate::files::{Configuration, Edit, Pair, Removable, Requests, diff};
 
 /// The setting that is `-s`; all others are parameters.
 const STORAGE: &str = "storage";
@@ -99,6 +100,24 @@ impl Configuration for Config {
                 Err(TargetError::usage("Varnish", format!("Varnish has no parameter `{name}`\n  hint: {hint}")))
             }
         }
+    }
+
+    fn removable(&self, _: &Requests) -> Vec<Removable> {
+        removable::all(&self.vcl)
+    }
+
+    fn path_of(&self, of: &Removable) -> PathBuf {
+        self.vcl.files().find(|(id, _)| *id == of.file).map(|(_, file)| file.path.clone()).unwrap_or_default()
+    }
+
+    fn without(&self, edits: &[Edit]) -> Result<Config, TargetError> {
+        let overlap = || {
+            TargetError::usage(
+                "Varnish",
+                "some of these are within others, and can be left out only one after the other",
+            )
+        };
+        Ok(Config { vcl: self.vcl.edited(edits).ok_or_else(overlap)?, ..self.clone() })
     }
 
     fn is_same(one: &str, other: &str) -> bool {

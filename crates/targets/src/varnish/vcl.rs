@@ -9,7 +9,7 @@ use super::recv::{self, Handling, Step, Walk};
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::ENDLESS;
-use crate::files::{File, FileId, Pair, Requests, pairs, read};
+use crate::files::{Edit, File, FileId, Pair, Requests, edited, pairs, read};
 use genkai_place::endpoint::Endpoint;
 
 /// How many connections a backend takes at once.
@@ -117,6 +117,18 @@ impl Vcl {
         let mut changed = self.clone();
         changed.files[id.0] = File::new(file.path.clone(), file.real.clone(), text, tree);
         Some(changed)
+    }
+
+    /// The same with edits, of which none touches an include. None where two overlap.
+    pub(super) fn edited(&self, edits: &[Edit]) -> Option<Vcl> {
+        let one = |(id, file): (FileId, &File<Item>)| match edited(file, id, edits).ok()? {
+            None => Some(file.clone()),
+            Some(text) => {
+                let tree = items(&text, &file.path);
+                Some(File::new(file.path.clone(), file.real.clone(), text, tree))
+            }
+        };
+        Some(Vcl { files: self.files().map(one).collect::<Option<_>>()? })
     }
 
     /// Each file with what it is in another one, made from this one.

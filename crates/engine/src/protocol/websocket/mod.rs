@@ -16,6 +16,6 @@ mod session;
 mod users;
 mod window;
 
-pub(crate) use plan::Plan;
+pub(crate) use plan::{MessageTemplate, Plan};
 pub(crate) use session::Session;
 pub(crate) use users::{Pool, Users};

@@ -1,7 +1,7 @@
 //! Directives of which genkai has no rule, among more than a hundred that do no harm: they are found by leaving directives out. What must be
 //! named is what stands on the line. Some fail each request, some only under load.
 
-use super::Behind::Two;
+use super::Behind::{Origin, Two};
 use super::Case;
 
 /// A few users before a backend that is fast, and a bound that it keeps by far.
@@ -25,7 +25,7 @@ fn case(product: &'static str, name: &str, config: String, lines: &[&'static str
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    nginx().into_iter().chain(haproxy()).chain(apache()).chain(loaded()).collect()
+    [nginx(), haproxy(), apache(), caddy(), squid(), varnish(), loaded()].into_iter().flatten().collect()
 }
 
 /// One request alone is answered well: only a load shows what the directive does.
@@ -160,5 +160,73 @@ fn apache() -> Vec<Case> {
             &["AllowMethods POST"],
         ),
         of_apache("lua", &["lua"], hook, &[hook]).beside("slow.lua", lua),
+    ]
+}
+
+/// Caddy with these lines in its site, and among the parameters of what passes requests on.
+fn of_caddy(name: &str, (site, proxy): (&str, &str), lines: &[&'static str]) -> Case {
+    let config = format!(
+        "{{\nservers {{\ntimeouts {{\nread_header 10s\n}}\n}}\n}}\n(harmless) {{\n{}\n}}\nhttp://:80 {{\nimport harmless\n{site}\n{}\nreverse_proxy \
+         {{backend}} {{\n{}\n{proxy}\n}}\n}}\n",
+        filler(40, "header X-Before-{} {}"),
+        filler(40, "request_header X-After-{} x"),
+        filler(25, "header_up X-Up-{} x")
+    );
+    let own = case("caddy", name, config, lines);
+    let flags = "--users 20 --spawn-rate 20".split_whitespace().map(str::to_owned).collect();
+    Case { flags, ..own }.behind(Origin("--service-time 10ms"))
+}
+
+fn caddy() -> Vec<Case> {
+    let old = "@old not header X-Version *";
+    let answered = format!("{old}\nrespond @old \"gone\" 500");
+    let handled = format!("{old}\nhandle @old {{\nheader X-Old yes\nerror 500\n}}");
+    let within = |name: &str, line: &'static str| of_caddy(name, ("", line), &[line]);
+    let transport = |name: &str, line: &'static str| {
+        of_caddy(name, ("", &format!("transport http {{\ncompression off\n{line}\n}}")), &[line])
+    };
+    vec![
+        within("replace-status", "replace_status 503"),
+        of_caddy("error", ("error 503", ""), &["error 503"]),
+        of_caddy("respond", (&answered, ""), &["respond @old \"gone\" 500"]),
+        of_caddy("handle", (&handled, ""), &["handle @old {"]),
+        transport("max-response-header", "max_response_header 16"),
+    ]
+}
+
+/// Squid with these lines.
+fn of_squid(name: &str, line: &'static str) -> Case {
+    let config = format!(
+        "http_port 80 accel defaultsite=localhost no-vhost\ncache_peer 127.0.0.1 parent 9 0 no-query no-digest originserver name=o\nhttp_access allow \
+         all\ncache deny all\n{}\n{line}\n{}\n",
+        filler(60, "request_header_add X-Before-{} x"),
+        filler(60, "reply_header_add X-After-{} x")
+    );
+    case("squid", name, config, &[line])
+}
+
+fn squid() -> Vec<Case> {
+    vec![
+        of_squid("reply-header-max-size", "reply_header_max_size 100 bytes"),
+        of_squid("request-header-max-size", "request_header_max_size 30 bytes"),
+    ]
+}
+
+/// Varnish with these statements in what it does with requests, and with answers.
+fn of_varnish(name: &str, (asked, answered): (&str, &str), lines: &[&'static str]) -> Case {
+    let config = format!(
+        "vcl 4.1;\nbackend default {{ .host = \"127.0.0.1\"; .port = \"9\"; }}\nsub vcl_recv {{\n{}\n{asked}\nreturn (pass);\n}}\nsub vcl_deliver \
+         {{\n{}\n{answered}\n}}\n",
+        filler(55, "unset req.http.X-Before-{};"),
+        filler(55, "unset resp.http.X-After-{};")
+    );
+    case("varnish", name, config, lines)
+}
+
+fn varnish() -> Vec<Case> {
+    let old = "if (!req.http.X-Version) {";
+    vec![
+        of_varnish("status", ("", "set resp.status = 503;"), &["set resp.status = 503;"]),
+        of_varnish("synth", (&format!("{old}\nreturn (synth(500));\n}}"), ""), &[old]),
     ]
 }

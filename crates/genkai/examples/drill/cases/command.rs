@@ -23,6 +23,18 @@ pub(super) fn cases() -> Vec<Case> {
         ["gunicorn", "--chdir", &app(""), "-w", "{workers}", "--backlog", "{backlog}", "-b", "{listen}", "sync:app"];
     let asgi = ["env", "SLOTS={slots}", "/usr/bin/python3", "-m", "uvicorn", "--app-dir", &app("")].map(str::to_owned);
     let asgi = asgi.into_iter().chain(["--backlog", "{backlog}", "--port", "{port}", "slots:app"].map(str::to_owned));
+    let ruby = [
+        "puma",
+        "-e",
+        "production",
+        "-t",
+        "{threads}:{threads}",
+        "-b",
+        "tcp://{listen}?backlog={backlog}",
+        &app("sync.ru"),
+    ];
+    let ruby = ruby.map(str::to_owned);
+    let webrick = ["ruby", &app("webrick.rb"), "{port}", "{clients}", "{timeout}"];
     let go = ["go", "run", &app("slots.go"), "-listen", "{listen}", "-slots", "{slots}", "-idle", "{idle}"];
     vec![
         case("command-gunicorn", "2 sync workers of gunicorn", python.map(str::to_owned))
@@ -40,6 +52,18 @@ pub(super) fn cases() -> Vec<Case> {
         case("command-go", "a Go server with 2 slots", go.map(str::to_owned))
             .flags("--set idle=60 --set slots=2")
             .cause("command.slots"),
+        Case {
+            flags: ["--users", "16", "--spawn-rate", "4"].map(str::to_owned).to_vec(),
+            ..case("command-puma", "2 threads of Puma (Ruby)", ruby.clone())
+        }
+        .flags("--set backlog=512 --set threads=2:1..64")
+        // A thread serves ten requests of a connection before it turns to another.
+        .objective("p99 < 1s, errors < 1%")
+        .cause("command.threads"),
+        case("command-webrick", "8 clients of WEBrick (Ruby)", webrick.map(str::to_owned))
+            .flags("--set timeout=30 --set clients=8")
+            .cause("command.clients"),
+        case("command-puma-healthy", "Puma (Ruby) with 32 threads", ruby).flags("--set backlog=512 --set threads=32"),
         case("command-healthy", "a Node.js cluster of 8 workers", healthy).flags("--set keep=60 --set workers=8"),
     ]
 }

@@ -3,6 +3,7 @@
 use genkai_model::event::{Directive, Trying};
 use genkai_model::finding::{Bisected, BisectionEnd, Verdict};
 use genkai_model::limit::Origin;
+use genkai_model::load::Protocol;
 use genkai_model::units::Span;
 
 use crate::context::Context;
@@ -24,12 +25,21 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
             fails(context, found)
         ),
     };
-    format!("{said}{}", same(found))
+    format!("{said}{}", same(context, found))
+}
+
+/// What one WebSocket was tried for; none: it is no load of these.
+fn opened(context: Context<'_>) -> Option<&'static str> {
+    let Protocol::WebSocket(websocket) = &context.head?.plan.load.protocol else { return None };
+    Some(match websocket.message {
+        Some(_) => "opened, and a message on it comes back",
+        None => "opened",
+    })
 }
 
 /// That it may be another page that is answered, where contents do not tell.
-fn same(found: &Bisected) -> String {
-    if found.compared {
+fn same(context: Context<'_>, found: &Bisected) -> String {
+    if found.compared || opened(context).is_some() {
         return String::new();
     }
     format!(
@@ -52,13 +62,16 @@ pub(super) fn guarded(context: Context<'_>, v: &Verdict) -> String {
         each(&guards),
         holds(context, found),
         fails(context, found),
-        same(found)
+        same(context, found)
     )
 }
 
 fn holds(context: Context<'_>, found: &Bisected) -> String {
     match found.tried_by {
-        Trying::Request { within } => format!("a request is answered as it should be within {within}"),
+        Trying::Request { within } => match opened(context) {
+            Some(opened) => format!("a WebSocket is {opened} within {within}"),
+            None => format!("a request is answered as it should be within {within}"),
+        },
         Trying::Load { level, hold, .. } => {
             format!("`{}` held at {} for {hold}", clean::line(&context.objective()), context.level(level))
         }
@@ -97,13 +110,19 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
         .collect();
     let apart = if apart.is_empty() { String::new() } else { format!(" ({})", apart.join(", ")) };
     let by = match found.tried_by {
-        Trying::Request { within } => format!("by one request each, to be answered within {within}"),
+        Trying::Request { within } => match opened(context) {
+            Some(_) => format!("by one WebSocket each, to be served within {within}"),
+            None => format!("by one request each, to be answered within {within}"),
+        },
         Trying::Load { level, hold, within, .. } => {
             format!("by {} for {hold} each{}", context.level(level), waited(within))
         }
     };
-    let compared =
-        if found.compared { "" } else { "; the content of some answers at least was not compared, only their status" };
+    let compared = if found.compared || opened(context).is_some() {
+        ""
+    } else {
+        "; the content of some answers at least was not compared, only their status"
+    };
     Some(format!("{of}: {tried} tried{apart}, {by}; {} were given to it{compared}. {}", found.budget, worth(found)))
 }
 

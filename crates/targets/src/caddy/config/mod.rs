@@ -6,6 +6,7 @@
 
 mod import;
 pub mod lexer;
+mod spans;
 mod tree;
 
 use std::collections::BTreeMap;

@@ -53,6 +53,9 @@ const ANSWERS: [&str; 8] =
 /// Those whose part depends on what is on the disk, or on who asks.
 const DEPENDS: [&str; 4] = ["try_files", "basic_auth", "basicauth", "php_fastcgi"];
 
+/// Those that change what is asked for, so that what stands behind is asked for something else.
+const REWRITES: [&str; 7] = ["handle_path", "invoke", "method", "php_fastcgi", "rewrite", "try_files", "uri"];
+
 /// Routes with a name that one request is followed through, at most so many, and so many within each other: they may invoke themselves.
 const MAX_INVOKED: (usize, usize) = (1000, 30);
 
@@ -74,7 +77,9 @@ pub(super) struct Walk<'c, 'r> {
     requests: &'r Requests,
     order: Vec<&'c str>,
     /// Its path by now.
-    path: String,
+    pub(super) path: String,
+    /// Whether that is what is passed on, with the query as it came.
+    pub(super) plain: bool,
     /// Where named matchers are defined that it can meet.
     matchers: Vec<&'c Line>,
     /// `request_body` directives that it has met.
@@ -83,6 +88,8 @@ pub(super) struct Walk<'c, 'r> {
     pub(super) authorities: Vec<&'c Line>,
     /// Directives that it may have met: their matchers, or the disk, decide.
     pub(super) unsure: Vec<&'c Line>,
+    /// Directives that it certainly did not meet: their matchers let others through.
+    pub(super) skipped: Vec<&'c Line>,
     /// Routes with a name that it is in.
     invoked: Vec<&'c Site>,
     /// How many it has been in.
@@ -92,10 +99,23 @@ pub(super) struct Walk<'c, 'r> {
 impl<'c, 'r> Walk<'c, 'r> {
     pub(super) fn of(config: &'c Config, requests: &'r Requests) -> Walk<'c, 'r> {
         let path = requests.path.split('?').next().unwrap_or_default().to_owned();
-        let (matchers, bodies, unsure) = (Vec::new(), Vec::new(), Vec::new());
-        let (invoked, invocations) = (Vec::new(), 0);
+        let (matchers, bodies, unsure, skipped) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (invoked, invocations, plain) = (Vec::new(), 0, true);
         let (order, authorities) = (order(config), Vec::new());
-        Walk { config, requests, order, path, matchers, bodies, authorities, unsure, invoked, invocations }
+        Walk {
+            config,
+            requests,
+            order,
+            path,
+            plain,
+            matchers,
+            bodies,
+            authorities,
+            unsure,
+            skipped,
+            invoked,
+            invocations,
+        }
     }
 
     /// Where it ends among the directives of a site, a `handle` or a route with a name. None: nothing in them answers.
@@ -137,9 +157,14 @@ impl<'c, 'r> Walk<'c, 'r> {
         self.position(line)?;
         match self.lets(line) {
             Some(true) => {}
-            Some(false) => return None,
+            Some(false) => {
+                // Where it may have been changed its path may be another.
+                self.skipped.extend(self.plain.then_some(line));
+                return None;
+            }
             None => {
                 self.unsure.push(line);
+                self.plain &= !has(line, &REWRITES);
                 return None;
             }
         }
@@ -170,6 +195,7 @@ impl<'c, 'r> Walk<'c, 'r> {
             }
             name => {
                 self.unsure.extend(DEPENDS.contains(&name).then_some(line));
+                self.plain &= !REWRITES.contains(&name);
                 None
             }
         }
@@ -203,9 +229,13 @@ impl<'c, 'r> Walk<'c, 'r> {
     /// `rewrite [MATCHER] TO`.
     fn rewrite(&mut self, line: &'c Line) -> Option<End<'c>> {
         let to = line.args().get(usize::from(matcher(line).is_some()))?.value.as_str();
+        self.plain &= !to.contains('?');
         let to = to.split('?').next().unwrap_or_default().replace("{uri}", &self.path).replace("{path}", &self.path);
         match to.contains('{') {
-            true => self.unsure.push(line),
+            true => {
+                self.unsure.push(line);
+                self.plain = false;
+            }
             false if !to.is_empty() => self.path = to,
             false => {}
         }
@@ -221,8 +251,15 @@ impl<'c, 'r> Walk<'c, 'r> {
             ["strip_suffix", what] => {
                 self.path = self.path.strip_suffix(what).unwrap_or(&self.path).to_owned();
             }
-            ["replace", what, with] => self.path = self.path.replace(what, with),
-            _ => self.unsure.push(line),
+            ["replace", what, with] => {
+                // In the query, too.
+                self.plain = false;
+                self.path = self.path.replace(what, with);
+            }
+            _ => {
+                self.plain = false;
+                self.unsure.push(line);
+            }
         }
         None
     }
@@ -234,6 +271,7 @@ impl<'c, 'r> Walk<'c, 'r> {
         let Some(route) = route.filter(|route| self.may_invoke(route)) else {
             let known = self.unsure.iter().any(|one| std::ptr::eq(*one, line));
             self.unsure.extend((!known).then_some(line));
+            self.plain = false;
             return None;
         };
         self.invocations += 1;
@@ -278,6 +316,16 @@ impl<'c, 'r> Walk<'c, 'r> {
         };
         if let [path] = paths[..] { path.len() } else { 0 }
     }
+}
+
+/// Whether a line, or one inside of it, is one of these.
+fn has(line: &Line, names: &[&str]) -> bool {
+    names.contains(&line.name()) || line.inside().iter().any(|inner| has(inner, names))
+}
+
+/// Whether a directive answers, or may: it passes requests on, or does so itself, or one inside of it.
+pub(super) fn may_answer(line: &Line) -> bool {
+    has(line, &ANSWERS) || has(line, &["invoke", "php_fastcgi", "reverse_proxy"])
 }
 
 /// The directive by which it is ordered.

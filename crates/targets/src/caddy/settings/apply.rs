@@ -1,12 +1,15 @@
 //! A setting written into a Caddyfile, at the place where it is in force for the requests under test.
 
+use std::path::PathBuf;
+
 use genkai_model::limit::Origin;
 
 use super::{Place, Setting, SettingError, TABLE, value};
 use crate::caddy::config::{Block, Config, Edit, File, FileId, Line};
+use crate::caddy::removable;
 use crate::caddy::route::Route;
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, Requests, pairs};
+use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::settings::SourcedValue;
 
 impl Configuration for Config {
@@ -17,6 +20,18 @@ impl Configuration for Config {
 
     fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError> {
         Ok(in_force(self, TABLE.lookup(setting)?, requests).in_words())
+    }
+
+    fn removable(&self, requests: &Requests) -> Vec<Removable> {
+        removable::all(self, requests)
+    }
+
+    fn path_of(&self, of: &Removable) -> PathBuf {
+        self.file(of.file).path.clone()
+    }
+
+    fn without(&self, edits: &[Edit]) -> Result<Self, TargetError> {
+        Ok(self.apply(edits)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {
