@@ -57,7 +57,7 @@ mod tests {
 
     fn of(http: &str, server: &str, visitor: Option<Ipv4Addr>) -> Vec<String> {
         let text = format!(
-            "events {{}}\nhttp {{\n{http}\nserver {{ listen 80; {server} location / {{ return 200; }} }}\n}}\n"
+            "events {{}}\nhttp {{\n{http}\nserver {{ listen 80; {server} location / {{ proxy_pass http://127.0.0.1:9; }} }}\n}}\n"
         );
         let config = Config::of_text(Path::new("/n.conf"), text.into(), Path::new("/")).unwrap();
         told(&config, &Requests::to("localhost", "/"), (1, 22, 1), &Machine::of(&Default::default()), visitor)
