@@ -195,7 +195,14 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Unloaded {
     if opens_sockets(load) {
         return if reached && offers(load, address) { Unloaded { limits: vec![by_itself()], ..none } } else { none };
     }
-    let Some(Answers { took, failed, closed, uncertified, statuses }) = asked(load, address) else { return none };
+    let Some(Answers { took, failed, closed, uncertified, silent, statuses }) = asked(load, address) else {
+        return none;
+    };
+    if silent {
+        let within = WITHIN.as_secs();
+        let told = format!("{address}, asked before the load by itself, gave no answer within {within} s");
+        return Unloaded { told: Some(told), ..none };
+    }
     if uncertified {
         let told = format!(
             "{address}, asked before the load without a certificate of a client, ended the handshake for want of one (TLS alert certificate_required)"
@@ -239,7 +246,7 @@ pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
     if matches!(load.transport, Transport::Unix { .. }) || matches!(load.protocol, Protocol::WebSocket(_)) {
         return None;
     }
-    let all = asked(&alike(load), address).filter(|all| !all.uncertified)?;
+    let all = asked(&alike(load), address).filter(|all| !all.uncertified && !all.silent)?;
     Some(warmed_up(&all.took).1.to_vec())
 }
 
@@ -254,6 +261,8 @@ struct Answers {
     closed: usize,
     /// Whether a handshake was ended for want of a client's certificate: then nothing else was asked.
     uncertified: bool,
+    /// Whether it took the first request and did not answer it: then nothing else was asked.
+    silent: bool,
     /// The statuses of the failures.
     statuses: BTreeSet<u16>,
 }
@@ -276,6 +285,7 @@ fn asked(load: &Load, address: SocketAddr) -> Option<Answers> {
             Asked::Refused { uncertified: true, .. } => {
                 return Some(Answers { uncertified: true, ..Answers::default() });
             }
+            Asked::Nothing if all.took.is_empty() => return Some(Answers { silent: true, ..Answers::default() }),
             _ => return None,
         }
         std::thread::sleep(every.saturating_sub(asked.elapsed()));

@@ -1,10 +1,11 @@
 //! The system of a run: the product under test in its variants, and what stands behind it.
 
+mod onward;
+mod through;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use genkai_engine::StopFlag;
@@ -15,14 +16,16 @@ use genkai_model::load::{Arrivals, Load, Protocol, Request, Reuse};
 use genkai_model::plan::{self, ConfigSource, Plan};
 use genkai_model::scenario::Scenario;
 use genkai_place::authority::{self, TlsMaterial};
-use genkai_place::caps::{Machine, online};
-use genkai_place::endpoint::{self, Endpoint};
-use genkai_place::usage::Tree;
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::{machine, port};
-use genkai_targets::behind::{Asked, Behind, with_store, with_twin};
+use genkai_targets::behind::{Asked, with_store, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared, certificate_wanted, given_up, settled};
 use genkai_targets::{catalog, command, embedded};
 
+pub(crate) use self::onward::NOTE as FOLLOWED;
+use self::onward::Onward;
+use self::through::{Through, through};
 use crate::backend::{self, Backend};
 use crate::error::LabError;
 use crate::first::{self, Unloaded};
@@ -35,9 +38,6 @@ use crate::reach;
 use crate::redact;
 use crate::scenario::{aimed, bodies, of_sockets, paths_asked};
 
-/// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
-const BETWEEN: Duration = Duration::from_millis(3);
-const LOOKS: u32 = 50;
 /// What is said where there is no copy of whom those behind the product ask.
 const UNCOPIED: &str = "no setting of whom those behind ask is put to the test, as no private copy of it is made";
 /// The same where it was made and tried.
@@ -213,67 +213,6 @@ fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
     Some(load)
 }
 
-/// What one request after the other through a product shows.
-struct Through {
-    /// What one takes; none where that was not measured.
-    cost: Option<Cost>,
-    /// Where the processes behind had connections to.
-    beyond: BTreeSet<Endpoint>,
-    /// Whether it was answered well.
-    answered: bool,
-}
-
-/// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked, or has no `workers` to
-/// cost anything), and where they go with it themselves.
-fn through(
-    product: &dyn Prepared,
-    load: &Load,
-    cpus: Option<&[usize]>,
-    behind: &Behind,
-    workers: bool,
-) -> Result<Through, LabError> {
-    let running = product.start(cpus)?;
-    let load = &Load { transport: product.transport(), ..load.clone() };
-    // With a handshake the time of an answer is not that of the workers.
-    let workers = workers && load.transport.is_tcp();
-    let firsts = behind.firsts().into_iter().chain(running.beside()).collect();
-    // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
-    let (warm, beyond) = watched(firsts, || first::took(load, running.address()));
-    let used = || behind.processor() + running.processor();
-    let (before, answered) = (used(), warm.as_ref().is_some_and(|took| !took.is_empty()));
-    let took = warm.filter(|_| workers).and_then(|_| first::took(load, running.address()));
-    let processor = used().saturating_sub(before);
-    running.stop();
-    let cost = |took: Vec<Duration>| {
-        let service = took.iter().min().copied()?;
-        Some(Cost { service, processor: processor / took.len() as u32, cores: f64::from(online()) })
-    };
-    Ok(Through { cost: took.and_then(cost), beyond, answered })
-}
-
-/// What is done, and where the processes that these began have connections to meanwhile.
-fn watched<T>(firsts: Vec<u32>, what: impl FnOnce() -> T) -> (T, BTreeSet<Endpoint>) {
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watch = scope.spawn(|| {
-            let mut seen = BTreeSet::new();
-            while !over.load(Ordering::Relaxed) {
-                let trees = firsts.iter().flat_map(|first| Tree::new(*first).sample().processes);
-                let all: Vec<u32> = trees.map(|one| one.pid).collect();
-                // Who is asked for a moment only is met in one look of many.
-                for _ in 0..LOOKS {
-                    seen.extend(endpoint::reached(&all));
-                    thread::sleep(BETWEEN);
-                }
-            }
-            seen
-        });
-        let done = what();
-        over.store(true, Ordering::Relaxed);
-        (done, watch.join().unwrap_or_default())
-    })
-}
-
 /// The system while a run lasts.
 pub struct System {
     baseline: Box<dyn Prepared>,
@@ -297,6 +236,8 @@ pub struct System {
     handshakes: Vec<Measured>,
     /// Where those behind the product asked further servers when one request was made.
     pub asked: BTreeSet<Endpoint>,
+    /// What came of requests that were followed to those behind the product; none: none were.
+    onward: Option<Onward>,
     variants: u32,
 }
 
@@ -374,6 +315,7 @@ impl System {
             copies,
             handshakes,
             asked,
+            onward: None,
             variants: 0,
         })
     }
@@ -465,14 +407,19 @@ impl System {
             processor::within_quota(&mut all, &self.environment);
         }
         all.extend(elsewhere.unwrap_or_else(|| processor::limits(&self.environment).collect()));
-        let mut behind = self.backend.limits();
+        let mut behind = if self.is_unasked() { Vec::new() } else { self.backend.limits() };
         // Whom genkai did not start are in groups of their own.
         if !matches!(self.backend, Backend::External(..) | Backend::Kept(..)) {
             processor::within_quota(&mut behind, &self.environment);
         }
         all.extend(behind);
-        all.extend(self.unloaded.limits.clone());
+        if self.is_unasked() {
+            all.retain(|limit| onward::is_own(limit, product.product()));
+        } else {
+            all.extend(self.unloaded.limits.clone());
+        }
         all.extend(self.answers(product));
+        all.extend(self.onward.as_ref().and_then(Onward::failing));
         let shaken = self.handshakes_of(product).map(|one| one.limits(product.product(), &all));
         all.extend(shaken.unwrap_or_default());
         settled(&mut all);

@@ -45,7 +45,7 @@ use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
 use crate::scenario;
-use crate::system::{self, Pin, System};
+use crate::system::{self, FOLLOWED, Pin, System};
 use crate::trial::{self, Trial};
 use crate::unstored;
 
@@ -220,7 +220,7 @@ impl Run<'_, '_, '_> {
         let (backend, baseline) = (&self.system.backend, self.system.baseline());
         let asked = self.system.limits(baseline).iter().any(|limit| limit.id == BACKEND_BY_ITSELF);
         let named = findings(self.recorder.record()).verdict.because() != Because::NoCauseFound;
-        if named || asked || backend.is_ours() || self.job.interrupt.is_stopped() {
+        if named || asked || backend.is_ours() || self.system.is_unasked() || self.job.interrupt.is_stopped() {
             return Ok(());
         }
         if scenario::told(&self.job.plan.load).is_some() {
@@ -278,9 +278,15 @@ impl Run<'_, '_, '_> {
                 self.recorder.note(None, original::APART, text)?;
             }
         }
-        if self.ask(what, &*product, &mut *server)? {
+        let load = trial::shape(&self.job.plan.load, what);
+        let failed = self.ask(what, &*product, &mut *server)?;
+        let follows = failed.is_some_and(|failed| self.system.follows(&*product, &load, failed));
+        if failed == Some(true) || follows {
             server.stop();
             self.state(ServerState::Stopped, None)?;
+            if follows && let Some(text) = self.system.follow(&*product, &load, self.folder)? {
+                self.recorder.note(None, FOLLOWED, text)?;
+            }
             let Some(anew) = self.ready(what, &*product)? else { return Ok(self.unloaded()) };
             server = anew;
         }
@@ -336,12 +342,17 @@ impl Run<'_, '_, '_> {
         if self.job.interrupt.is_stopped() { EndReason::Interrupted } else { EndReason::Completed }
     }
 
-    /// Makes one request before the first load, and follows it; whether the server remembers a failure now.
-    fn ask(&mut self, what: &TrialPlan, product: &dyn Prepared, server: &mut dyn Running) -> Result<bool, LabError> {
+    /// Makes one request before the first load, and follows it; whether the server remembers a failure now. None where it makes none.
+    fn ask(
+        &mut self,
+        what: &TrialPlan,
+        product: &dyn Prepared,
+        server: &mut dyn Running,
+    ) -> Result<Option<bool>, LabError> {
         let far = self.system.is_elsewhere() && self.job.plan.load.scale.is_spread();
         // One that others load may be one that this machine does not reach.
         if !self.recorder.record().trials.is_empty() || far {
-            return Ok(false);
+            return Ok(None);
         }
         let load = scenario::aimed(&trial::shape(&self.job.plan.load, what), server.address(), product.transport());
         let (name, answers) = (product.product(), product.answers(&load.request));
@@ -352,7 +363,7 @@ impl Run<'_, '_, '_> {
         if let Some(said) = first.failing {
             self.faithful(&load, &said, product, server.address())?;
         }
-        Ok(first.failed)
+        Ok(Some(first.failed))
     }
 
     /// Asks the user's own server what its private copy fails at, where it runs.

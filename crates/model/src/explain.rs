@@ -28,6 +28,22 @@ pub struct Explanation {
     /// What the server that is installed here says of it; none: it was not asked, or has no check of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Asked>,
+    /// The listener that was asked for only redirects, and all this is of the one to which it leads; none: it is of the one that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub led: Option<Led>,
+}
+
+/// A plain listener that does nothing but redirect requests to another one, by TLS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Led {
+    /// The directive by which it redirects them, as written.
+    pub by: String,
+    /// `path:line` of that.
+    pub place: String,
+    /// The listener to which it leads, as written.
+    pub to: String,
+    /// `path:line` of that.
+    pub at: String,
 }
 
 /// What the server that is installed says of a configuration.

@@ -100,6 +100,9 @@ impl Limit {
 /// [`Purpose::Direct`]: crate::event::Purpose::Direct
 pub const BACKEND_BY_ITSELF: &str = "backend.by_itself";
 
+/// ... and of what it answers however few requests there are, where that is a failure: seen before any load.
+pub const BACKEND_ANSWERS: &str = "backend.answers";
+
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use genkai_model::transport::{Tls, Transport};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rsa::pkcs8::EncodePrivateKey;
-use x509_parser::pem::parse_x509_pem;
+use x509_parser::extensions::GeneralName;
+use x509_parser::pem::{Pem, parse_x509_pem};
 use x509_parser::public_key::PublicKey;
 
 /// A name that every certificate is for.
@@ -102,6 +103,24 @@ pub fn transport(papers: Option<&TlsMaterial>, host: &str, is_tls: bool) -> Tran
     let ca = papers.map(|papers| papers.authority.clone());
     let tls = Tls { server_name, insecure: ca.is_none(), ca, identity: None, resume: true };
     if is_tls { Transport::Tls(tls) } else { Transport::Tcp }
+}
+
+/// The DNS names that the first certificate of a file (PEM) is for, and the common names of its subject.
+///
+/// # Errors
+/// Why they are not known: the file cannot be read, or holds no certificate.
+pub fn dns_names(certificate: &Path) -> Result<Vec<String>, String> {
+    let text = std::fs::read(certificate).map_err(|e| e.to_string())?;
+    let mut all = Pem::iter_from_buffer(&text).filter_map(Result::ok);
+    let pem = all.find(|pem| pem.label.ends_with("CERTIFICATE")).ok_or("no certificate (PEM) in it")?;
+    let read = pem.parse_x509().map_err(|_| "no certificate (X.509) in it".to_owned())?;
+    let others = read.subject_alternative_name().map_err(|_| "names that cannot be read".to_owned())?;
+    let others = others.iter().flat_map(|names| &names.value.general_names).filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        _ => None,
+    });
+    let common = read.subject().iter_common_name().filter_map(|name| name.as_str().ok().map(str::to_owned));
+    Ok(others.chain(common).collect())
 }
 
 /// A Host header without its port.

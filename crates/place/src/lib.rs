@@ -48,6 +48,7 @@ pub mod strays;
 pub mod stream;
 pub mod survey;
 pub mod tail;
+pub mod tap;
 pub mod threads;
 pub mod usage;
 pub mod waits;

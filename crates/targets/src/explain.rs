@@ -35,7 +35,7 @@ pub(crate) fn explanation(
         limit.value = masked(&limit.value);
     }
     let (product, files) = (product.to_owned(), files.collect());
-    Explanation { product, files, limits, predictions: Vec::new(), timers, remarks, server: None }
+    Explanation { product, files, limits, predictions: Vec::new(), timers, remarks, server: None, led: None }
 }
 
 /// Statuses that a server in front gives where what it asks fails.

@@ -7,6 +7,7 @@ mod full;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod observed;
+mod onward;
 mod original;
 mod others;
 mod seen;

@@ -41,15 +41,20 @@ fn a_fast_answer_that_is_another_page_is_no_healing() {
     }
 }
 
-/// Answers each request with 500 after `wait`, on a port of its own.
+/// Answers each request with 500 after `wait`, on a port of its own; but for those that genkai follows before the load, so that nothing tells that it
+/// always does.
 fn failing(wait: Duration) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let answer = move |mut stream: TcpStream| {
         // One that is given up is nobody's.
-        let _ = stream.read(&mut [0; 4096]);
+        let mut request = [0; 4096];
+        let n = stream.read(&mut request).unwrap_or(0);
+        let followed = String::from_utf8_lossy(&request[..n]).to_ascii_lowercase().contains("x-genkai-followed");
         std::thread::sleep(wait);
-        let _ = stream.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n");
+        let status = if followed { "200 OK" } else { "500 No" };
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n");
+        let _ = stream.write_all(answer.as_bytes());
     };
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {

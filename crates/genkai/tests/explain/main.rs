@@ -4,4 +4,5 @@ mod asked;
 mod doctor;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod led;
 mod texts;

@@ -1,7 +1,10 @@
 //! What is in front, or behind, and cannot be used: one clear sentence each.
 
 use genkai_model::finding::{Cause, Confidence};
+use genkai_model::limit::Origin;
 
+use crate::harness::judged::only_cause;
+use crate::harness::servers::scripted;
 use crate::harness::{genkai, machine, run};
 
 /// The one message of a command that is refused before anything is started.
@@ -160,4 +163,26 @@ fn an_upstream_of_caddy_at_which_nobody_listens_is_a_fault_and_no_limit() {
     let says = "upstream unix//nonexistent/gone.sock PLACE: nobody listens on the socket /nonexistent/gone.sock";
     let text = sites("unix//nonexistent/gone.sock");
     cannot_reach("caddy", "Caddyfile", &text, "reverse_proxy", ("caddy.upstream.address", says));
+}
+
+/// One of two that refuses, and is asked all the same.
+#[test]
+fn the_upstream_of_several_that_refuses_is_named_with_its_line() {
+    let _machine = machine();
+    let (_server, server) = scripted("fixed --time 0.005");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let gone = nobody();
+    let group = format!(
+        "upstream app {{\nserver {server} max_fails=0;\nserver {gone} max_fails=0;\n}}\nproxy_next_upstream off;\n"
+    );
+    let text = nginx(&group, "app");
+    std::fs::write(&file, &text).unwrap();
+    let run =
+        run(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet --pairs 0 --bisect 0 --config").arg(&file));
+    let verdict = only_cause(&run, &format!("nginx.server.refuses.{gone}"));
+    let line = text.lines().position(|line| line.contains(&gone)).unwrap() + 1;
+    assert_eq!(verdict.causes[0].limit.origin, Origin::File { path: file, line }, "{}", run.story());
+    let said = format!("the backend is: server {gone}, one of 2, refuses connections");
+    assert!(run.says()[0].contains(&said), "{said}: {:?}", run.says());
 }

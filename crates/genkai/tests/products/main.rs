@@ -11,4 +11,5 @@ mod haproxy;
 mod harness;
 mod nginx_tls;
 mod own_answers;
+mod sni;
 mod streams;

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use genkai_model::finding::{Confidence, Verdict};
+use genkai_model::event::What;
+use genkai_model::finding::{Because, Confidence, Verdict};
 use genkai_model::limit::Origin;
 
 use crate::harness::judged::{only_cause, told};
-use crate::harness::{Run, genkai, machine};
+use crate::harness::{Run, genkai, machine, run};
 
 /// A run on this configuration, and the line with the mark `#1` (which is left out).
 fn tuned(product: &str, text: &str, load: &str, objective: &str) -> (Run, Origin) {
@@ -113,4 +114,24 @@ fn connections_that_come_too_fast_are_haproxys_rate_limit_sessions() {
     let load = "--rate 60 --ramp 6s --new-connections --backend-time 10ms --connections 400";
     let (run, at) = tuned("haproxy", &text, load, "errors < 0.1%, p99 < 700ms");
     named(&run, "haproxy.rate-limit.sessions", &at);
+}
+
+#[test]
+fn a_limit_that_counts_none_of_the_requests_is_told_as_that() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("nginx.conf");
+    let text = "events {}\nhttp {\nlimit_req_zone $server_name zone=r:1m rate=1r/s;\nserver {\nlisten 80;\nlocation / {\nlimit_req zone=r;\n\
+                proxy_pass http://127.0.0.1:9;\n}\n}\n}\n";
+    std::fs::write(&path, text).unwrap();
+    let flags = "tune nginx --backend embedded --users 8 --spawn-rate 8 --hold 1s --quick --quiet --pairs 0 --config";
+    let run = run(genkai(flags).arg(&path));
+    assert_eq!(run.verdict().because(), Because::ObjectiveHolds, "{}", run.story());
+    let said = format!(
+        "limit_req of zone r ({}:3) limits none of these requests: its key $server_name is empty for them",
+        path.display()
+    );
+    let record = run.record();
+    let told = record.remarks.iter().any(|event| matches!(&event.what, What::Note(note) if note.text.contains(&said)));
+    assert!(told, "{}", run.story());
 }

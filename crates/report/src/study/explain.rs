@@ -1,18 +1,19 @@
 //! A configuration explained.
 
-use genkai_model::explain::{Asked, Explanation, Remark, RemarkKind, Timer};
+use genkai_model::explain::{Asked, Explanation, Led, Remark, RemarkKind, Timer};
 use genkai_model::finding::Predicted;
 use genkai_model::limit::{Law, Limit, Origin};
 
 use crate::document::{Block, Document, Section, Tone};
 use crate::{clean, figure, words};
 
-/// The explanation: what is wrong, what is not told, the limits (the tightest first), the timers.
+/// The explanation: of which listener it is where that is not the one asked for, what is wrong, what is not told, the limits (the tightest first), the timers.
 pub fn explain(explanation: &Explanation) -> Document {
     let main = explanation.files.first().map(|f| clean::line(&f.display().to_string())).unwrap_or_default();
     let files = figure::plural(explanation.files.len() as u64, "file", "files");
     let title = format!("{}: {main} ({files} read, no server started)", clean::line(&explanation.product));
     let sections = [
+        explanation.led.as_ref().map(led),
         asked(explanation),
         mistakes(explanation),
         open(explanation),
@@ -21,6 +22,16 @@ pub fn explain(explanation: &Explanation) -> Document {
         timers(explanation),
     ];
     Document::plain(title, sections.into_iter().flatten().collect())
+}
+
+/// That what was asked for only redirects, and where to.
+fn led(led: &Led) -> Section {
+    let [by, place, to, at] = [&led.by, &led.place, &led.to, &led.at].map(|text| clean::line(text));
+    let text = format!(
+        "The listener that was asked for only redirects these requests (`{by}`, {place}). What is told below is of the one to which that leads: `{to}` \
+         ({at})."
+    );
+    Section::terminal("").with([Block::toned(Tone::Strong, text)])
 }
 
 /// What the server that is installed says of it.

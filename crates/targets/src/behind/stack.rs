@@ -1,6 +1,7 @@
 //! A product with a private copy of what stands behind it, so that settings of either can be tried.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -19,7 +20,7 @@ use super::second::{Asked, Runs, Second};
 use super::shared::Shared;
 use crate::error::TargetError;
 use crate::files::{Backup, Finished, Move};
-use crate::product::{AsksAtOnce, Cost, OwnAnswer, Prepared, Rejection, Running, Secured};
+use crate::product::{AsksAtOnce, Cost, OwnAnswer, Prepared, Rejection, Running, Secured, is_led, moves, names};
 
 /// A product whose copy leads to a copy of the server behind it.
 struct Stack {
@@ -147,8 +148,8 @@ fn stacked(front: &dyn Prepared, twin: Second, named: &[Endpoint], dir: &Path) -
     }
     let (from, to) = twin.places();
     let others = named.iter().filter(|at| *at != from).cloned().collect();
-    let moves = [Move { from: from.clone(), to: to.clone() }];
-    let moved = front.moved(&moves, &dir.join("front")).map_err(|e| e.to_string())?;
+    let led = [Move { from: from.clone(), to: to.clone() }];
+    let moved = front.moved(&led, &dir.join("front")).map_err(|e| e.to_string())?;
     if !moved.rewrites().iter().any(|rewrite| names(&rewrite.to, to)) {
         return Err(format!("a private copy of {} cannot be led to it", front.product()));
     }
@@ -160,13 +161,6 @@ fn asked_by(limit: Limit, before: Option<&AsksAtOnce>) -> Limit {
     let Some(before) = before.filter(|_| matches!(limit.law, Law::Slots { .. })) else { return limit };
     let formula = format!("{}; {} at most ask at once ({})", limit.formula, before.most, before.why);
     Limit { comes: Some(before.most), formula, ..limit }
-}
-
-/// Whether a line names a place: in one word, or host and port in two.
-fn names(line: &str, place: &Endpoint) -> bool {
-    let Endpoint::Tcp(at) = place else { return place.socket().is_some_and(|path| line.contains(&path)) };
-    let word = |wanted: String| line.split_whitespace().any(|word| word.trim_matches(['"', ';']) == wanted);
-    line.contains(&place.to_string()) || (word(at.ip().to_string()) && word(at.port().to_string()))
 }
 
 impl Stack {
@@ -228,6 +222,22 @@ impl Prepared for Stack {
     fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         let twin = self.twin.led(moves, &dir.join("twin"))?;
         let front = self.front.with(&[], &dir.join("front"))?;
+        Ok(Box::new(Stack { shared: self.shared.clone(), ..Stack::new(front, twin, self.others.clone()) }))
+    }
+
+    /// What stands before the copy asks it through another place; whom the copy itself asks, it asks directly.
+    fn through(
+        &self,
+        place: &mut dyn FnMut(&Endpoint, &Endpoint) -> io::Result<Endpoint>,
+        dir: &Path,
+    ) -> Result<Box<dyn Prepared>, TargetError> {
+        let twin = self.twin.with(&[], &dir.join("twin"))?;
+        let (from, to) = twin.places();
+        let failed = |why| TargetError::machine(self.product(), why);
+        let to = place(from, to).map_err(failed)?;
+        let mut all = moves(self.others.clone(), place).map_err(failed)?;
+        all.push(Move { from: from.clone(), to });
+        let front = is_led(self.front.moved(&all, &dir.join("front"))?, &all)?;
         Ok(Box::new(Stack { shared: self.shared.clone(), ..Stack::new(front, twin, self.others.clone()) }))
     }
 

@@ -15,11 +15,11 @@ use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
-use super::route::{Route, Upstream};
+use super::route::{Route, Upstream, is_fastcgi};
 use super::secured;
 use super::settings::render;
 use crate::error::TargetError;
-use crate::files::{Requests, passing};
+use crate::files::{Requests, masked, passing};
 use crate::product::{
     ByPort, Certificate, Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
     shared,
@@ -105,7 +105,8 @@ impl Product for Caddy {
     }
 
     fn entered(of: &Variant<Self>) -> Vec<String> {
-        unsent(of.config(), of.requests()).into_iter().collect()
+        let unled = of.conditions().backend.and_then(|_| unled(of.config(), of.requests()));
+        unsent(of.config(), of.requests()).into_iter().chain(unled).collect()
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {
@@ -143,8 +144,10 @@ impl Product for Caddy {
         Facts::of(of.config(), Some(&copy.running), of.requests(), &machine).behind
     }
 
+    /// Who speaks FastCGI is asked for no target.
     fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
-        Route::forwarded(of.config(), of.requests(), target)
+        let proxy = Route::find(of.config(), of.requests()).and_then(|route| route.proxy);
+        if proxy.is_some_and(is_fastcgi) { None } else { Route::forwarded(of.config(), of.requests(), target) }
     }
 
     fn encrypts(of: &Variant<Self>) -> Option<String> {
@@ -200,4 +203,14 @@ fn nobody(config: &Config, host: &str) -> TargetError {
     let sites: Vec<String> = config.sites().iter().map(|site| site.title()).collect();
     let hint = format!("ask for one of its sites, e.g. with --header \"Host: NAME\": {}", sites.join(", "));
     TargetError::usage(CALLED, format!("no site of the configuration takes requests to `{host}`\n  hint: {hint}"))
+}
+
+/// That a backend which was given is not asked, as `php_fastcgi` has these requests.
+fn unled(config: &Config, requests: &Requests) -> Option<String> {
+    let proxy = Route::find(config, requests)?.proxy.filter(|proxy| proxy.is("php_fastcgi"))?;
+    Some(format!(
+        "`{}` at {} passes these requests on to whom it names, and not to the backend that was given: that speaks no FastCGI",
+        masked(&config.written(proxy)),
+        config.place(proxy)
+    ))
 }

@@ -1,6 +1,7 @@
-//! Which site takes the requests under test, and which `reverse_proxy` passes them on.
+//! Which site takes the requests under test, and which `reverse_proxy` or `php_fastcgi` passes them on.
 
 mod matcher;
+mod php;
 mod way;
 
 use std::collections::BTreeMap;
@@ -139,6 +140,11 @@ pub fn upstreams(proxy: &Line) -> Vec<&Word> {
     let own = proxy.args().iter().skip(usize::from(matcher(proxy).is_some()));
     let listed = proxy.inside().iter().filter(|line| line.is("to")).flat_map(Line::args);
     own.chain(listed).collect()
+}
+
+/// Whether a proxy speaks FastCGI to what stands behind it.
+pub fn is_fastcgi(proxy: &Line) -> bool {
+    proxy.is("php_fastcgi") || proxy.option("transport fastcgi").is_some()
 }
 
 /// Whether there are upstreams to be told apart by what they answer, and nothing takes the place in which a private copy has that written

@@ -192,6 +192,7 @@ mod tests {
             timers: Vec::new(),
             remarks: Vec::new(),
             server: None,
+            led: None,
         };
         let Some(Asked::Open { why }) = asked(&explained, &main, &Requests::to("", "/")) else { panic!() };
         assert!(why[0].contains("another user can write"), "{why:?}");

@@ -9,8 +9,10 @@ use super::proxy::{self, Mode, Server};
 use super::rates;
 use super::route::{Address, Bind, Route, binds, final_action};
 use super::settings::{TUNE_BUFSIZE, in_force, value};
+use super::sni;
 use crate::files::Requests;
 use crate::product::{OwnAnswer, head, on_line};
+use genkai_place::authority;
 
 /// What of a buffer is kept free for headers that rules add (`tune.maxrewrite`, configuration manual 3.2).
 const MAXREWRITE: u64 = 1024;
@@ -35,7 +37,9 @@ pub(super) fn own(config: &Config, copy: &Private, requests: &Requests, request:
     let mut all: Vec<OwnAnswer> = rules.iter().filter_map(one).collect();
     all.extend(too_large(config, requests, request));
     if sure.is_none() {
-        all.extend(certificate(config, &route));
+        let unnamed = unnamed(config, &route, requests);
+        all.extend(certificate(config, &route).filter(|_| unnamed.is_none()));
+        all.extend(unnamed);
         all.extend(through(config, &route));
     }
     all
@@ -133,6 +137,23 @@ fn certificate(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
     let wants = found.option(0, "verify").is_some_and(|word| word.value == "required") && route.bind.tls;
     let when = "the client shows no certificate".to_owned();
     wants.then(|| OwnAnswer { certain: true, when, ..of(config, found, 1) })
+}
+
+/// A listener that takes handshakes only under names of its certificates, where the one that is asked for is none of them.
+fn unnamed(config: &Config, route: &Route<'_>, requests: &Requests) -> Option<OwnAnswer> {
+    let lines = sni::strict(config, route.bind.found).filter(|_| route.bind.tls)?.ok()?;
+    let name = authority::bare(&requests.host);
+    let when = format!(
+        "with strict-sni a handshake under a name for which it has no certificate is refused, and it has none for {name}; --header \"Host: NAME\" chooses \
+         another"
+    );
+    let found = route.bind.found;
+    let origin = on_line(&config.file(found.file).path, found.line);
+    (sni::takes(&lines, &name) == Some(false)).then(|| OwnAnswer {
+        certain: true,
+        when,
+        ..OwnAnswer::of("strict-sni", String::new(), origin)
+    })
 }
 
 /// Servers that lead back into this HAProxy, to a listener that wants a certificate of theirs, and show none: no handshake with it succeeds, and clients

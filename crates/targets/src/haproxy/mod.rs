@@ -21,6 +21,7 @@ pub(crate) mod router;
 mod secured;
 pub mod settings;
 mod settle;
+mod sni;
 mod standing;
 
 pub(crate) use product::ENTRY;

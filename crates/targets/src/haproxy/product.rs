@@ -21,6 +21,7 @@ use super::route::{Route, moves};
 use super::secured;
 use super::settings::render;
 use super::settle;
+use super::sni;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::{Requests, passing};
@@ -139,6 +140,12 @@ impl Product for Haproxy {
         let all = limits::of(&facts).into_iter().chain(limits::accidents(&facts));
         let within = answers::ends_within(of.config(), of.requests());
         all.filter(|limit| !(within && limits::BACKENDS.contains(&&*limit.id))).collect()
+    }
+
+    /// Names that the listener may refuse, and its copy does not.
+    fn entered(of: &Variant<Self>) -> Vec<String> {
+        let route = Route::find(of.config(), of.requests()).filter(|route| route.bind.tls);
+        route.and_then(|route| sni::untold(of.config(), route.bind.found)).into_iter().collect()
     }
 
     fn answers(of: &Variant<Self>, copy: &Private, request: &Request) -> Vec<OwnAnswer> {

@@ -20,7 +20,7 @@ use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
 pub use answers::Answers;
-pub(super) use answers::{of_server, time_of, timed_failed_of, timed_of};
+pub(super) use answers::{of_server, time_of, timed_failed_of, timed_of, unanswered_of};
 pub(super) use contained::{MASTER, Within, is_master, is_worker};
 #[cfg(test)]
 pub(super) use log::known;

@@ -21,6 +21,7 @@ mod scripts;
 mod secured;
 pub mod settings;
 mod standing;
+mod uncounted;
 
 use crate::error::TargetError;
 

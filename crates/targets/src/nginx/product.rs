@@ -21,6 +21,7 @@ use super::private::{self, Private, STATUS_PATH};
 use super::remote;
 use super::secured;
 use super::settings::render;
+use super::uncounted;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
@@ -175,7 +176,10 @@ impl Product for Nginx {
 
     fn entered(of: &Variant<Self>) -> Vec<String> {
         let unreplaced = of.conditions().backend.map(|_| private::unreplaced(of.config())).unwrap_or_default();
-        unreplaced.into_iter().chain(entered::told(of.config(), of.requests())).collect()
+        let (version, machine) = (of.product().program.numbers(), of.machine(&Environment::default()));
+        let visitor = Some(of.conditions().listen).filter(Ipv4Addr::is_loopback);
+        let uncounted = uncounted::told(of.config(), of.requests(), version, &machine, visitor);
+        unreplaced.into_iter().chain(entered::told(of.config(), of.requests())).chain(uncounted).collect()
     }
 
     fn answers(of: &Variant<Self>, _: &Copied, request: &Request) -> Vec<OwnAnswer> {

@@ -114,8 +114,8 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         Vec::new()
     }
 
-    /// By what else clients come to its listener for those requests, where the load does not come by that, and what a backend that was given does not
-    /// take the place of: sentences.
+    /// By what else clients come to its listener for those requests, where the load does not come by that, what a backend that was given does not
+    /// take the place of, and what is written for them and does nothing: sentences.
     fn entered(_of: &Variant<Self>) -> Vec<String> {
         Vec::new()
     }

@@ -10,6 +10,7 @@ mod contained;
 mod deployment;
 mod entry;
 mod kind;
+mod led;
 pub mod looks;
 mod own;
 mod program;
@@ -21,6 +22,7 @@ mod trusted;
 mod twin;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -43,6 +45,7 @@ pub use deployment::Deployment;
 pub use entry::{Answer, AskFn, Entry, ExplainFn, PrepareFn, Proxy, Role, StartedFn};
 pub(crate) use kind::READY_WITHIN;
 pub use kind::{Product, Variant};
+pub(crate) use led::{is_led, moves, names};
 pub use own::OwnAnswer;
 pub(crate) use own::{carries, followed, head, on_line};
 pub use program::Program;
@@ -190,6 +193,20 @@ pub trait Prepared {
     /// When its copies always lead where its configuration says, or the product refuses the copy.
     fn moved(&self, _moves: &[Move], _dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         Err(TargetError::usage(self.product(), "a private copy of it leads where its configuration says"))
+    }
+
+    /// The same whose copy asks those to whom the requests of the load go from it through other places, which `place` gives for each (as the user's
+    /// files have it, and where that is), in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// When its copies always lead where its configuration says, the product refuses the copy, or there is no such place.
+    fn through(
+        &self,
+        place: &mut dyn FnMut(&Endpoint, &Endpoint) -> io::Result<Endpoint>,
+        dir: &Path,
+    ) -> Result<Box<dyn Prepared>, TargetError> {
+        let moves = moves(self.behind(), place).map_err(|why| TargetError::machine(self.product(), why))?;
+        is_led(self.moved(&moves, dir)?, &moves)
     }
 
     /// Whether a copy of what stands behind it is what [`Prepared::moved`] leads elsewhere.

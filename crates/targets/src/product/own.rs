@@ -85,7 +85,7 @@ impl OwnAnswer {
     pub fn limit(&self, product: &str, all: bool) -> Option<Limit> {
         let kinds: Vec<ErrorKind> = match &self.statuses[..] {
             [] if self.silent => vec![ErrorKind::Timeout, ErrorKind::EofNew, ErrorKind::Reset],
-            // Of TLS, an alert may say what is missing: `certificate_required`, before TLS 1.3 `handshake_failure`.
+            // Of TLS, an alert may say what is missing: `certificate_required`, before TLS 1.3 `handshake_failure`; or that there is no such name.
             [] => vec![
                 ErrorKind::EofNew,
                 ErrorKind::EofReused,
@@ -93,6 +93,7 @@ impl OwnAnswer {
                 ErrorKind::ResetReused,
                 ErrorKind::TlsClientWanted,
                 ErrorKind::TlsHandshakeFailure,
+                ErrorKind::TlsUnknownName,
             ],
             statuses => statuses.iter().filter_map(|status| ErrorKind::of_status(*status)).collect(),
         };

@@ -325,7 +325,7 @@ fn others() -> Vec<Case> {
                  proxy_next_upstream off; proxy_pass http://u; } } }\n",
             )
             .behind(Two("--service-time 5ms", None))
-            .cause("nginx.upstream")
+            .cause("nginx.server.refuses.4")
             .off(NO_NUMBER),
         case("nginx-header-buffer", "a response head of 6 kB, larger than proxy_buffer_size 4k takes")
             .flags("--users 10 --spawn-rate 10")

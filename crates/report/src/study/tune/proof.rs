@@ -4,6 +4,7 @@ use genkai_model::finding::{
     Answer, Because, Call, Cause, Confidence, Decision, Estimate, Evidence, Moved, Outcome, Pairing, Proof,
     ProposedChange, Rule, TrialFinding, Verdict,
 };
+use genkai_model::limit::BACKEND_ANSWERS;
 use genkai_model::objective::Condition;
 use genkai_model::setting::Change;
 
@@ -280,6 +281,9 @@ fn untested(who: &str, c: &Cause) -> String {
             "{who} was put to the test: without anything before it, it breaks in the same way, at about the same load or less. Which of its limits it is, \
              is not seen from outside."
         ),
+        Confidence::Likely if c.limit.id == BACKEND_ANSWERS => {
+            format!("{who} needs no test: what fails before there is a load fails under one.")
+        }
         Confidence::Likely => format!("{who} is likely: the evidence speaks for it, but it was not put to the test."),
         _ => format!("{who} is only possible: it fits, and nothing more speaks for it."),
     }

@@ -9,7 +9,7 @@ mod timers;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use genkai_model::explain::{Explanation, Remark, RemarkKind};
+use genkai_model::explain::{Explanation, Led, Remark, RemarkKind};
 
 use super::config::{Config, Found, Reading};
 use super::handler::{self, Goes};
@@ -52,10 +52,18 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     remarks.extend(route.as_ref().map(|route| led(&config, route, requests)).unwrap_or_default());
     remarks.extend(route.as_ref().and_then(|route| unopened(&config, route, requests)));
     let explained = explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks);
+    let explained = Explanation { led: route.as_ref().and_then(|route| redirected(&config, route)), ..explained };
     Ok(in_place_of_errors(explained, "Apache", |status| {
         let document = document(&config, route.as_ref()?, requests, status)?;
         instead(&config, route.as_ref()?, document)
     }))
+}
+
+/// The plain listener that leads these requests to the one that is explained.
+fn redirected(config: &Config, route: &Route<'_>) -> Option<Led> {
+    let (by, listen) = (route.redirect?, route.listen.found);
+    let (place, at) = (config.place(by), config.place(listen));
+    Some(Led { by: by.written(), place, to: listen.written(), at })
 }
 
 /// Rules and handlers that may lead these requests elsewhere.

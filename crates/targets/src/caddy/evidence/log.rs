@@ -41,6 +41,10 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("dial ", "connection refused", signature::UPSTREAM_REFUSED),
     ("dial ", "no such file or directory", signature::UPSTREAM_REFUSED),
     ("dial ", "i/o timeout", signature::UPSTREAM_SLOW_CONNECT),
+    // modules/caddyhttp/reverseproxy/fastcgi/fastcgi.go: RoundTrip
+    ("dialing backend: ", "connection refused", signature::UPSTREAM_REFUSED),
+    ("dialing backend: ", "no such file or directory", signature::UPSTREAM_REFUSED),
+    ("dialing backend: ", "i/o timeout", signature::UPSTREAM_SLOW_CONNECT),
     ("", "timeout awaiting response headers", signature::UPSTREAM_SILENT),
     ("read ", "i/o timeout", signature::UPSTREAM_SILENT),
     ("read ", "connection reset by peer", signature::UPSTREAM_CLOSED),
@@ -98,6 +102,10 @@ mod tests {
             ("dial tcp 127.0.0.1:1: connect: cannot assign requested address", Some(signature::PORTS)),
             ("dial tcp 127.0.0.1:1: connect: connection refused", Some(signature::UPSTREAM_REFUSED)),
             ("dial tcp 127.0.0.1:1: i/o timeout", Some(signature::UPSTREAM_SLOW_CONNECT)),
+            (
+                "dialing backend: dial unix /run/x.sock: connect: no such file or directory",
+                Some(signature::UPSTREAM_REFUSED),
+            ),
             ("net/http: timeout awaiting response headers", Some(signature::UPSTREAM_SILENT)),
             ("read tcp 127.0.0.1:2->127.0.0.1:1: i/o timeout", Some(signature::UPSTREAM_SILENT)),
             ("read tcp 127.0.0.1:2->127.0.0.1:1: read: connection reset by peer", Some(signature::UPSTREAM_CLOSED)),

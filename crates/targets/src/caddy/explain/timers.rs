@@ -9,7 +9,7 @@ use genkai_model::units::Span;
 use crate::caddy::config::Config;
 use crate::caddy::route::Route;
 use crate::caddy::settings::*;
-use crate::caddy::settings::{in_force, value};
+use crate::caddy::settings::{in_force, is_had, value};
 use crate::files::Requests;
 
 /// Each with what it ends, and what counts where it is not written (2.6; app.go and httptransport.go).
@@ -31,8 +31,7 @@ const TIMERS: &[(&Setting, &str, &str)] = &[
 ];
 
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
-    let proxied = Route::find(config, requests).is_some_and(|route| route.proxy.is_some());
-    let told = TIMERS.iter().filter(|(setting, ..)| proxied || setting.context != Place::Proxy);
+    let told = TIMERS.iter().filter(|(setting, ..)| is_had(config, setting, requests));
     told.map(|(setting, ends, otherwise)| timer(config, requests, setting, (ends, otherwise))).collect()
 }
 
@@ -87,5 +86,9 @@ mod tests {
         let (proxied, own) = (named("reverse_proxy h:1"), named("reverse_proxy h:1\n\thandle {\n\t\trespond hi\n\t}"));
         assert_eq!((proxied.len(), own.len()), (10, 4), "{own:?}");
         assert!(own.iter().all(|name| name.starts_with("timeouts.")), "{own:?}");
+        let fastcgi = "reverse_proxy h:1 {\n\t\ttransport fastcgi {\n\t\t\tread_timeout 7s\n\t\t}\n\t}";
+        let to_php = named(fastcgi);
+        let of_http = ["response_header_timeout", "keepalive"];
+        assert!(to_php.len() == 8 && !to_php.iter().any(|name| of_http.contains(&name.as_str())), "{to_php:?}");
     }
 }

@@ -90,8 +90,16 @@ impl Copy<'_> {
 
     /// `php_fastcgi` and `forward_auth`: what they pass requests to must be this machine.
     pub(super) fn other_proxy(&mut self, line: &Line) -> Result<Line, CopyError> {
+        let mut words = texts(line);
+        words.truncate(1 + usize::from(matcher(line).is_some()));
         for word in upstreams(line) {
-            self.local(line, word)?;
+            match self.elsewhere(line, word).filter(|_| line.is("php_fastcgi")) {
+                Some(new) => words.push(new),
+                None => {
+                    self.local(line, word)?;
+                    words.push(word.value.clone());
+                }
+            }
         }
         let may_lead = |inner: &Line| {
             matches!(inner.name(), "dynamic" | "transport" | "to")
@@ -101,7 +109,7 @@ impl Copy<'_> {
             return Err(self.remote(inner, inner.name(), "may lead elsewhere"));
         }
         // That of HTTP is kept as that of a `reverse_proxy` is: nothing of it leads elsewhere.
-        let mut copy = line.clone();
+        let mut copy = if texts(line) == words { line.clone() } else { self.with(line, &words) };
         if let Some(block) = &mut copy.block {
             let inside = std::mem::take(&mut block.lines);
             let keep = |inner: Line| if inner.is("transport http") { self.transport(&inner) } else { Some(inner) };

@@ -2,6 +2,7 @@
 //! httptype.go: `buildSubroute`).
 
 use super::matcher::{self, Lets, matcher};
+use super::php::{self, Php};
 use crate::caddy::config::{Config, Line, Site};
 use crate::files::Requests;
 
@@ -51,7 +52,7 @@ const ORDER: [&str; 39] = [
 const ANSWERS: [&str; 8] =
     ["redir", "abort", "error", "copy_response", "respond", "metrics", "file_server", "acme_server"];
 /// Those whose part depends on what is on the disk, or on who asks.
-const DEPENDS: [&str; 4] = ["try_files", "basic_auth", "basicauth", "php_fastcgi"];
+const DEPENDS: [&str; 3] = ["try_files", "basic_auth", "basicauth"];
 
 /// Those that change what is asked for, so that what stands behind is asked for something else.
 const REWRITES: [&str; 7] = ["handle_path", "invoke", "method", "php_fastcgi", "rewrite", "try_files", "uri"];
@@ -80,6 +81,8 @@ pub(super) struct Walk<'c, 'r> {
     pub(super) path: String,
     /// Whether that is what is passed on, with the query as it came.
     pub(super) plain: bool,
+    /// The folder of its files; none: not known.
+    root: Option<&'c str>,
     /// Where named matchers are defined that it can meet.
     matchers: Vec<&'c Line>,
     /// `request_body` directives that it has met.
@@ -108,6 +111,7 @@ impl<'c, 'r> Walk<'c, 'r> {
             order,
             path,
             plain,
+            root: None,
             matchers,
             bodies,
             authorities,
@@ -155,6 +159,11 @@ impl<'c, 'r> Walk<'c, 'r> {
     /// A directive. `only`: called with its kind, where the first of these is the only one.
     fn meet(&mut self, line: &'c Line, only: &mut dyn FnMut(&'static str)) -> Option<End<'c>> {
         self.position(line)?;
+        // A single word is the folder, and no matcher (modules/caddyhttp/fileserver, since 2.8).
+        if let ("root", [folder]) = (line.name(), line.args()) {
+            self.root = Some(&folder.value);
+            return None;
+        }
         match self.lets(line) {
             Some(true) => {}
             Some(false) => {
@@ -176,6 +185,18 @@ impl<'c, 'r> Walk<'c, 'r> {
             }
             "route" => around(line, self.written(line.inside())),
             "invoke" => self.invoke(line),
+            "root" => {
+                self.root = line.args().last().map(|folder| folder.value.as_str());
+                None
+            }
+            "php_fastcgi" => match php::asked(line, &self.path, self.root) {
+                Php::Asked => Some(End { around: Vec::new(), proxy: Some(line), file: false }),
+                Php::Not => None,
+                Php::Unsure => {
+                    self.unsure.push(line);
+                    None
+                }
+            },
             "reverse_proxy" => Some(End { around: Vec::new(), proxy: Some(line), file: false }),
             name if ANSWERS.contains(&name) => {
                 Some(End { around: Vec::new(), proxy: None, file: name == "file_server" })

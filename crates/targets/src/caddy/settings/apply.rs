@@ -45,7 +45,7 @@ impl Configuration for Config {
 
 fn edit(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Edit, SettingError> {
     let no_proxy = || {
-        let missing = "no `reverse_proxy` passes these requests on; give a configuration that has one, or another host";
+        let missing = "no `reverse_proxy` or `php_fastcgi` passes these requests on; give a configuration that has one, or another host";
         SettingError::no_place(setting.name, missing)
     };
     let route = Route::find(config, requests).filter(|route| route.proxy.is_some());
@@ -68,11 +68,8 @@ fn edit(config: &Config, setting: &Setting, value: &str, requests: &Requests) ->
         }
         Place::Proxy => {
             let proxy = route.and_then(|route| route.proxy).ok_or_else(no_proxy)?;
-            let other = |line: &Line| line.is("transport") && !line.is("transport http");
-            if path.len() > 1 && proxy.inside().iter().any(other) {
-                let missing = "the `reverse_proxy` has another transport than http";
-                return Err(SettingError::no_place(setting.name, missing));
-            }
+            let missing = "the `reverse_proxy` has another transport than http";
+            let path = path_in(setting, proxy).ok_or_else(|| SettingError::no_place(setting.name, missing))?;
             Ok(inside(config, proxy, &path, value))
         }
     }
@@ -81,6 +78,28 @@ fn edit(config: &Config, setting: &Setting, value: &str, requests: &Requests) ->
 /// The lines that lead to a setting, the blocks around it first.
 fn path(setting: &Setting) -> Vec<&'static str> {
     setting.directive.split('/').collect()
+}
+
+/// What both transports have (modules/caddyhttp/reverseproxy/fastcgi/caddyfile.go).
+const OF_BOTH: [&str; 3] = ["dial_timeout", "read_timeout", "write_timeout"];
+
+/// The lines that lead to a setting in this proxy; none where it speaks another language than the setting is of.
+fn path_in(setting: &Setting, proxy: &Line) -> Option<Vec<&'static str>> {
+    let path = path(setting);
+    let ["transport http", name] = path[..] else { return Some(path) };
+    let other = |line: &&Line| line.is("transport") && !line.is("transport http");
+    match proxy.inside().iter().find(other) {
+        _ if proxy.is("php_fastcgi") => OF_BOTH.contains(&name).then(|| vec![name]),
+        Some(line) if line.is("transport fastcgi") => OF_BOTH.contains(&name).then(|| vec!["transport fastcgi", name]),
+        Some(_) => None,
+        None => Some(path),
+    }
+}
+
+/// Whether what passes these requests on, if anything does, may have a setting.
+pub(crate) fn is_had(config: &Config, setting: &Setting, requests: &Requests) -> bool {
+    let proxy = Route::find(config, requests).and_then(|route| route.proxy);
+    setting.context != Place::Proxy || proxy.is_some_and(|proxy| path_in(setting, proxy).is_some())
 }
 
 /// The line in the global options from which a path leads on, with the rest of the path. Of several `servers`, that of the listener; none
@@ -199,11 +218,15 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
 /// The line that holds a setting.
 fn written<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Option<&'c Line> {
     let route = Route::find(config, requests);
-    let path = path(setting);
+    let mut path = path(setting);
     let (line, path) = match setting.context {
         Place::Options => options(config, &path, route.as_ref())?,
         Place::Site => (beside(route.as_ref()?, &path)?, &path[1..]),
-        Place::Proxy => (route.as_ref()?.proxy?, path.as_slice()),
+        Place::Proxy => {
+            let proxy = route.as_ref()?.proxy?;
+            path = path_in(setting, proxy)?;
+            (proxy, path.as_slice())
+        }
     };
     path.iter().try_fold(line, |line, key| line.option(key))
 }

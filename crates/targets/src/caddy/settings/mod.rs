@@ -5,7 +5,7 @@ mod registry;
 mod render;
 pub mod value;
 
-pub(crate) use apply::in_force;
+pub(crate) use apply::{in_force, is_had};
 pub use registry::*;
 pub use render::render;
 pub(crate) use render::secured_by;

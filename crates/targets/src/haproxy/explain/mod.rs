@@ -7,7 +7,7 @@ mod values;
 
 use std::path::Path;
 
-use genkai_model::explain::Explanation;
+use genkai_model::explain::{Explanation, Led};
 
 use super::config::{Config, Reading};
 use super::limits::{self, Facts};
@@ -41,8 +41,16 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let files = config.files().map(|(_, file)| file.path.clone());
     let remarks = remarks::of(&config, &facts, requests);
     let explained = explanation("haproxy", files, limits, timers::of(&config, requests), remarks);
+    let explained = Explanation { led: route.as_ref().and_then(|route| led(&config, route)), ..explained };
     let pages = route.as_ref().map(|route| pages(&config, route)).unwrap_or_default();
     Ok(in_place_of_errors(explained, "HAProxy", |status| instead(&config, pages.get(&status)?, status)))
+}
+
+/// The plain listener that leads these requests to the one that is explained.
+fn led(config: &Config, route: &Route<'_>) -> Option<Led> {
+    let (by, bind) = (route.redirect?, route.bind.found);
+    let (place, at) = (config.place(by), config.place(bind));
+    Some(Led { by: by.written(), place, to: bind.written(), at })
 }
 
 /// What clients get in the place of a status; none: that status. Relative paths start where HAProxy is started, which nobody knows here.

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::changes::{Changes, without};
-use crate::files::CopyError;
-use crate::haproxy::config::Config;
+use crate::files::{CopyError, save};
+use crate::haproxy::config::{Config, Found};
 use crate::haproxy::route::{Address, Bind, binds};
+use crate::haproxy::sni;
 use genkai_place::authority::TlsMaterial;
 use genkai_place::port::Ports;
 
@@ -102,11 +103,23 @@ pub(super) fn move_all(
         }
         if let Some(papers) = papers {
             words = without(&words, 2, CERTIFICATES);
-            words.extend(["crt".to_owned(), papers.both.to_string_lossy().into_owned()]);
+            words.extend(shown(config, bind.found, papers, &changes.dir.join(format!("names-{}.list", moved.len())))?);
         }
         changes.set(bind.found, &words);
     }
     Ok(moved)
+}
+
+/// What a listener shows instead of the user's certificates: where it takes handshakes only under names of these, a list of them, which is written to `list`.
+fn shown(config: &Config, bind: &Found, papers: &TlsMaterial, list: &Path) -> Result<[String; 2], CopyError> {
+    let word = |path: &Path| path.to_string_lossy().into_owned();
+    match sni::strict(config, bind) {
+        Some(Ok(lines)) => {
+            save(list, sni::list(&papers.both, &lines).as_bytes())?;
+            Ok(["crt-list".to_owned(), word(list)])
+        }
+        _ => Ok(["crt".to_owned(), word(&papers.both)]),
+    }
 }
 
 /// Where a listener is now: its first TCP port.

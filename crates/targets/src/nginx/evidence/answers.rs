@@ -14,6 +14,11 @@ const FEWEST: usize = 5;
 const FEW: usize = 3;
 /// Less than this is told as this, seconds: nobody calls a server slow that takes no longer.
 const STEP: f64 = 20e-3;
+/// From so many requests on that ended with servers that did not answer it is told which of them it was, and which part of them it has to be, in tenths.
+const TELLING: u64 = 10;
+const NEARLY: u64 = 9;
+/// The status that nginx gives for a server that refuses connections, or closes them unanswered.
+const UNANSWERED: &str = "502";
 /// The status that nginx writes down where the client has gone before there was an answer.
 const GONE: &str = "499";
 
@@ -24,6 +29,8 @@ pub struct Answers {
     failed: BTreeMap<String, u64>,
     /// Answers that were sent as good ones in the place of an error.
     hidden: u64,
+    /// How often each refused, or closed a connection unanswered, where the client got no answer of another.
+    unanswered: BTreeMap<String, u64>,
     /// Of requests whose time is told, by server.
     timed: BTreeMap<String, Timed>,
 }
@@ -86,7 +93,7 @@ impl Answers {
         let failed: BTreeMap<String, u64> = servers.into_iter().map(|server| (server, 0)).collect();
         // Those of other groups are none of several that the same requests go to.
         let timed = failed.keys().map(|server| (server.clone(), Timed::default())).collect();
-        Answers { log, failed, timed, hidden: 0 }
+        Answers { log, unanswered: failed.clone(), failed, timed, hidden: 0 }
     }
 
     /// Adds how many there were until now.
@@ -100,12 +107,25 @@ impl Answers {
         metrics.extend(self.timed.iter().map(|(server, timed)| (timed_of(server), timed.all as f64)));
         metrics.extend(self.timed.iter().map(|(server, timed)| (timed_failed_of(server), timed.failed as f64)));
         metrics.extend(self.times());
+        metrics.extend(self.refused());
+    }
+
+    /// How often each did not answer, of the one alone that nearly all was: of several, none is why.
+    fn refused(&self) -> impl Iterator<Item = (String, f64)> {
+        let all: u64 = self.unanswered.values().sum();
+        let told = move |n: u64| all >= TELLING && n * 10 >= all * NEARLY;
+        self.unanswered.iter().map(move |(server, n)| (unanswered_of(server), if told(*n) { *n as f64 } else { 0.0 }))
     }
 
     fn read(&mut self, line: &str) {
         let by = server(line);
         if let Some(server) = by {
             *self.failed.entry(server.to_owned()).or_default() += 1;
+        }
+        for server in unanswering(line) {
+            if let Some(n) = self.unanswered.get_mut(server) {
+                *n += 1;
+            }
         }
         self.hidden += u64::from(is_hidden(line));
         if let Some((server, told)) = timed(line)
@@ -133,6 +153,11 @@ impl Answers {
 /// What the failed answers of a server are called.
 pub(in crate::nginx) fn of_server(server: &str) -> String {
     format!("nginx.server.{server}.failed_answers_total")
+}
+
+/// What it is called how often one refused, or closed a connection unanswered, where it alone did.
+pub(in crate::nginx) fn unanswered_of(server: &str) -> String {
+    format!("nginx.server.{server}.unanswered_total")
 }
 
 /// What its answers to requests whose time is told are called.
@@ -173,6 +198,17 @@ fn server(line: &str) -> Option<&str> {
     let mut fields = line.split('|').map(ended);
     let (status, last, time, server) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     (status == last && status.starts_with(['4', '5']) && time != "-").then_some(server)
+}
+
+/// The servers that were asked for a request and did not answer, where the client got nginx's own 502 for the last of them.
+fn unanswering(line: &str) -> impl Iterator<Item = &str> {
+    let mut fields = line.split('|');
+    let status = fields.next().unwrap_or_default();
+    // Of an internal redirect the last part counts.
+    let mut last = || fields.next().and_then(|field| field.rsplit(" : ").next()).unwrap_or_default().split(", ");
+    let (statuses, times, servers) = (last(), last(), last());
+    let each = statuses.zip(times).zip(servers).filter(move |_| status == UNANSWERED);
+    each.filter(|((status, time), _)| *status == UNANSWERED && *time == "-").map(|(_, server)| server)
 }
 
 /// Whether the client got a good answer where a server that nginx asked had given an error, or nginx one in its place (`error_page 502 =200`), or
@@ -219,6 +255,27 @@ mod tests {
         assert_eq!(server("404|404|0.010|127.0.0.1:9"), Some("127.0.0.1:9"));
         assert_eq!(server("garbage"), None);
         assert_eq!(server("404|404|0.010|127.0.0.1:9|t"), Some("127.0.0.1:9"));
+    }
+
+    #[test]
+    fn who_does_not_answer_is_told_where_he_is_the_only_one() {
+        let of = |line: &str| unanswering(line).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(of("502|502|-|a:1||0.000|t"), ["a:1"]);
+        assert_eq!(of("502|502, 502|-, -|a:1, unix:/b||0.000, 0.000|"), ["a:1", "unix:/b"]);
+        assert_eq!(of("502|503, 502|0.001, -|a:1, b:2||0.001, 0.000|"), ["b:2"], "the other answered");
+        for line in ["200|502, 200|-, 0.001|a:1, b:2||x|t", "502|502|0.001|a:1||x|", "504|504|-|a:1||2.000|", "garbage"]
+        {
+            assert_eq!(of(line), Vec::<String>::new(), "{line}");
+        }
+        let told = |lines: &[(&str, usize)]| {
+            let mut answers = Answers::of(Tail::open("/nonexistent"), ["a:1", "b:2"].map(str::to_owned));
+            lines.iter().for_each(|(line, times)| (0..*times).for_each(|_| answers.read(line)));
+            let all: BTreeMap<String, f64> = answers.refused().collect();
+            ["a:1", "b:2"].map(|server| all[&unanswered_of(server)])
+        };
+        let (first, second) = ("502|502|-|a:1||0.000|", "502|502|-|b:2||0.000|");
+        assert_eq!(told(&[(first, 20), ("502|502|-|u||0.000|", 9)]), [20.0, 0.0], "the group's name is no server's");
+        assert_eq!((told(&[(first, 9)]), told(&[(first, 20), (second, 19)])), ([0.0; 2], [0.0; 2]));
     }
 
     #[test]

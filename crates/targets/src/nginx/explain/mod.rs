@@ -7,10 +7,10 @@ mod values;
 
 use std::path::Path;
 
-use genkai_model::explain::Explanation;
+use genkai_model::explain::{Explanation, Led};
 use genkai_model::limit::Origin;
 
-use super::config::{Config, Found};
+use super::config::{Config, Found, Route};
 use super::limits::{self, Reading};
 use super::no_server;
 use super::secured;
@@ -53,11 +53,12 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         &secured::told(&config, requests),
     ));
     let files = config.files().map(|(_, file)| file.path.clone());
-    Ok(explanation(
-        "nginx",
-        files,
-        limits,
-        timers::of(&config, requests),
-        remarks::of(&config, &facts, &route, requests, machine),
-    ))
+    let (timers, remarks) = (timers::of(&config, requests), remarks::of(&config, &facts, &route, requests, machine));
+    Ok(Explanation { led: led(&route), ..explanation("nginx", files, limits, timers, remarks) })
+}
+
+/// The plain listener that leads these requests to the one that is explained.
+fn led(route: &Route<'_>) -> Option<Led> {
+    let (by, listen) = (route.redirect.as_ref()?, route.listen.as_ref()?);
+    Some(Led { by: by.written(), place: by.place(), to: listen.found.written(), at: listen.found.place() })
 }

@@ -6,7 +6,7 @@ use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::{Facts, Upstream, read};
 use crate::limits::{backend, counted, errors, grew, log, logged_unserved, raised, raised_onward, reached_of, valued};
 use crate::nginx::config::Refusal;
-use crate::nginx::evidence::{metrics, of_server, signature, time_of, timed_failed_of, timed_of};
+use crate::nginx::evidence::{metrics, of_server, signature, time_of, timed_failed_of, timed_of, unanswered_of};
 use crate::nginx::settings::{
     PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS,
     UPSTREAM_MAX_FAILS,
@@ -16,6 +16,8 @@ use crate::settings::SourcedValue;
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     let mut all: Vec<Limit> = unsecured(upstream).into_iter().collect();
+    // Of signs that both have, the first one's say counts.
+    all.extend(refuses(upstream));
     all.extend([unreachable(upstream), refusing(facts, upstream), silent(facts), head_buffer(facts)]);
     all.extend(queue(upstream));
     all.extend(facts.upgrades.then(|| idle(facts)));
@@ -47,6 +49,25 @@ fn slow(upstream: &Upstream) -> Vec<Limit> {
     }
     };
     upstream.each.iter().filter(|_| upstream.each.len() > 1).map(one).collect()
+}
+
+/// One of several servers that refuses: which it is, where it is asked all the same (`max_fails=0`, `proxy_next_upstream off`). One that is not there is
+/// asked once the others have no room for more (`max_conns`), and is not why then.
+fn refuses(upstream: &Upstream) -> Vec<Limit> {
+    let spare =
+        |name: &String| upstream.max_conns.is_some() && upstream.absent.iter().any(|(absent, _)| absent == name);
+    let several = upstream.each.iter().filter(|(name, _)| upstream.each.len() > 1 && !spare(name));
+    let one = |(name, held): &(String, SourcedValue<()>)| {
+        Limit {
+        caps: format!("server {name}, one of {}, refuses connections, or closes them unanswered", upstream.each.len()),
+        formula: "no number says when".to_owned(),
+        source: "nginx src/http/ngx_http_upstream.c: $upstream_status, $upstream_header_time, $upstream_addr, in a log of genkai's own".to_owned(),
+        signatures: vec![grew(&unanswered_of(name), Strength::Decisive)],
+        symptom: super::refusal(&upstream.refusal),
+        ..valued(&format!("nginx.server.refuses.{name}"), "backend", &format!("server {name} (refusing)"), held)
+    }
+    };
+    several.map(one).collect()
 }
 
 /// Several servers, of which some answer with errors.
