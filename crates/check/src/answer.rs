@@ -322,9 +322,9 @@ fn lifted(address: &str, step: &Step<'_>, test: &Test<'_>, expected: &mut Expect
     expected.is(format!("{address}/held_to"), test.after.held_to(), line);
     broken::expect(&format!("{address}/observed"), &test.after, expected);
     changed(&format!("{address}/change"), step, test, expected);
-    let (address, why) = (format!("{address}/again"), "both were tried again, or not");
+    let (address, why) = (format!("{address}/again"), "both were tried again, and how often");
     expected.same(&address, &test.again, why, line);
-    for name in ["unchanged", "failures"].iter().filter(|name| test.again.get(name).is_none()) {
+    for name in ["unchanged", "failures", "more"].iter().filter(|name| test.again.get(name).is_none()) {
         expected.there(format!("{address}/{name}"), false, why, line);
     }
 }

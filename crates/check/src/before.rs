@@ -1,20 +1,21 @@
 //! Which of two limits that were both at work stands before the other, and what the likeliest one explains, put down plainly once more.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Strength};
+use genkai_model::limit::{Law, Limit, Strength};
 use genkai_model::objective::Condition;
 
 use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::events::merged;
 use crate::instants;
-use crate::laws::Met;
+use crate::laws::{Met, of_limit};
 use crate::weighed::{Weighed, is_near, place};
 
 /// Brings to the front what others wait for.
 pub(crate) fn order(all: &mut [Weighed], judged: &Judged<'_>, met: &Met) {
     ended_by_a_timeout(all);
     filled_later(all, judged, met);
+    longer_in_vain(all, judged, met);
     if nobody_was_late(judged) {
         without_a_connection(all, judged, met);
     }
@@ -73,6 +74,39 @@ fn filled_later(all: &mut [Weighed], judged: &Judged<'_>, met: &Met) {
     if let Some(at) = all.iter().position(|one| one.left_a_sign() && !kind(one).0) {
         all[first].against.push("explained");
         all[first..=at].rotate_right(1);
+    }
+}
+
+/// Workers of whom more are waited for than they can serve in time come before a queue that has no room left for them.
+fn longer_in_vain(all: &mut [Weighed], judged: &Judged<'_>, met: &Met) {
+    let Some(first) = all.iter().position(Weighed::is_possible) else { return };
+    let (waits, _) = kind(&all[first]);
+    let Some(level) = judged.level().filter(|_| waits || matches!(all[first].limit.law, Law::Backlog { .. })) else {
+        return;
+    };
+    let late = |limit: &Limit| {
+        let mut endless = limit.clone();
+        match &mut endless.law {
+            Law::Workers { queue, .. } => *queue = None,
+            Law::Growing { .. } => {}
+            _ => return false,
+        }
+        let ends = of_limit(&endless, met).levels(met);
+        ends.is_some_and(|(_, high)| high <= level * (1.0 + TOLERANCE) + 1.0)
+    };
+    let whose = all[first].limit.subject.clone();
+    let workers = |one: &Weighed| {
+        // The queue refuses those who come for them.
+        let spoken_for = one.against.iter().all(|why| ["wrong_place", "wrong_symptom"].contains(why));
+        let full = matches!(one.strongest, Some(Strength::Supports | Strength::Decisive)) && !one.out_of_reach;
+        full && spoken_for && one.limit.subject == whose && late(&one.limit)
+    };
+    if let Some(at) = all.iter().position(workers) {
+        all[first].against.push("explained");
+        all[at].against.retain(|why| *why != "wrong_symptom");
+        if first < at {
+            all[first..=at].rotate_right(1);
+        }
     }
 }
 

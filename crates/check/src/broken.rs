@@ -9,7 +9,7 @@ use crate::asked::{self, Asked};
 use crate::distribution::Distribution;
 use crate::events::{Events, Line, Trial, failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
-use crate::generator::{self, Generator};
+use crate::generator::{self, Generator, STEEP};
 use crate::instants::{before, between, counted_at, gauge};
 use crate::overdue;
 use crate::scan::{self, Onset};
@@ -172,8 +172,10 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     expected.is(format!("{address}/at"), at / 1e6, line);
     expected.is(format!("{address}/level"), judged.level(), line);
     expected.is(format!("{address}/in_flight"), judged.in_flight(), line);
-    let why = "whether a request was answered in an interval before";
-    expected.there(format!("{address}/or_fewer"), may_be_fewer(judged, &onset), why, line);
+    let why = "whether fewer users were tried, and a request was answered in an interval before";
+    let at_once = judged.asked.users && judged.asked.load.asked_by.is_none() && judged.asked.ramp < STEEP;
+    let fewer = (at_once || is_in_the_first(judged, &onset)) && several(judged);
+    expected.there(format!("{address}/or_fewer"), fewer, why, line);
     let connections = judged.asked.load.locust.is_none().then(|| counted_at(&ticks, at, "/connections"));
     expected.is(format!("{address}/connections"), connections, line);
     let certain = gauge(&ticks, onset.certain_us as f64, "/level");
@@ -186,11 +188,16 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     seen(address, &onset, &ticks, line, expected);
 }
 
+/// Whether more than one user, who hold no WebSocket open, are told to have been too many.
+fn several(judged: &Judged<'_>) -> bool {
+    !judged.asked.tunnels && judged.level().is_some_and(|level| level >= 1.5)
+}
+
 /// Whether it were too many in the first interval with answers, so that nothing tells whether fewer would have been.
-fn may_be_fewer(judged: &Judged<'_>, onset: &Onset) -> bool {
+fn is_in_the_first(judged: &Judged<'_>, onset: &Onset) -> bool {
     let answered = |tick: &&Line| tick.number("/ok") > 0.0;
     let first = judged.trial.ticks().into_iter().find(answered).map_or(f64::INFINITY, |tick| tick.number("/to_us"));
-    let unnoted = onset.level.is_none() && judged.level().is_some_and(|level| level >= 1.5) && !judged.asked.tunnels;
+    let unnoted = onset.level.is_none();
     match onset.condition {
         Some(Condition::LatencyBelow(..)) => unnoted && first > onset.at_us as f64,
         // When one got lost is not known.

@@ -7,6 +7,7 @@ use genkai_model::units::Spread;
 use serde_json::{Value as Json, json};
 
 use crate::asked::{self, Asked};
+use crate::bucket;
 
 /// From one end to the other.
 pub(crate) type Ends = (f64, f64);
@@ -38,11 +39,11 @@ pub(crate) struct Met {
     /// How long a response takes, seconds.
     pub(crate) service: Option<f64>,
     /// How long it takes where nothing waits, seconds.
-    alone: Option<f64>,
+    pub(crate) alone: Option<f64>,
     /// How long one took before any limit made it wait, seconds.
     pub(crate) unloaded: Option<f64>,
     /// How long a response may take, seconds, and at which quantile that is judged.
-    patience: (f64, f64),
+    pub(crate) patience: (f64, f64),
     /// Most clients at once.
     pub(crate) most: f64,
     /// Bytes of a request's body.
@@ -59,6 +60,8 @@ pub(crate) struct Met {
     pub(crate) random: bool,
     /// How long a place of several servers takes.
     pub(crate) place: Place,
+    /// Workers of each pool, and how long it tells that one takes, seconds.
+    pub(crate) pools: Vec<(f64, Option<f64>)>,
 }
 
 /// What a law says, in each unit.
@@ -121,6 +124,7 @@ impl Met {
             counted: load.locust.is_none(),
             random: matches!(load.arrivals, Arrivals::Rate { spacing: Spacing::Poisson, .. }),
             place: Place::Average,
+            pools: bucket::pools(limits),
         }
     }
 
@@ -142,13 +146,6 @@ impl Met {
             None => Some(level),
             Some(_) => self.service.map(|s| s + self.think).filter(|cycle| *cycle > 0.0).map(|cycle| level / cycle),
         }
-    }
-}
-
-impl Met {
-    /// The users who ask for so many requests a second.
-    fn level_at(&self, rate: f64) -> Option<f64> {
-        self.service.map(|took| rate * (took + self.think))
     }
 }
 
@@ -342,7 +339,7 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
         Law::Idle { after } => at_once(met_by.silence > after),
         Law::Rate { value, burst, at_once } => Predicted {
             rate: Some((value, value)),
-            users: bucket(value, burst, at_once, met_by),
+            users: bucket::users(value, burst, at_once, met_by),
             ..Predicted::default()
         },
         Law::Delay { time } => at_once(longest(&time, met_by.patience.1) >= met_by.patience.0),
@@ -426,24 +423,6 @@ fn of_workers(workers: f64, queue: Option<f64>, service: Option<f64>, wait: Opti
     let high = (queue.map_or(late, |queue| late.min(busy + queue)) + WHOLE).floor();
     let users = met.spawn.map(|_| ((busy + WHOLE).floor().min(high), high));
     Predicted { clients, users, rate, bytes: None }
-}
-
-/// Users who fill a leaky bucket. Of `burst` early requests `at_once` do not wait. Each of the others keeps its user from asking: they
-/// are added to those whom the rate serves, but for the places for which one would wait too long.
-fn bucket(rate: f64, burst: f64, at_once: Option<f64>, met: &Met) -> Option<Ends> {
-    let (spawn, took) = (met.spawn?, met.alone.or(met.service)?);
-    let Some(passes) = at_once.map(|n| n.min(burst)) else { return met.level_at(rate).map(|n| (n, n)) };
-    // The times seen are longer than a response alone takes, by some waiting.
-    let alone = if passes < burst { met.alone.unwrap_or(0.0) } else { took };
-    let served = |time: f64| rate * (time + met.think);
-    let waiting = |time: f64| (burst - passes).min((rate * (met.patience.0 - time)).max(0.0));
-    let (least, one) = (waiting(took) + served(alone), if passes < burst { 1.0 } else { 0.0 });
-    // After `t` seconds of `spawn` more users a second, each of whom asks every `took`, `spawn t^2 / 2 took` came too early.
-    let seconds = (2.0 * passes * (took + met.think) / spawn).sqrt();
-    let most = waiting(alone) + served(took) + spawn * seconds + one;
-    // All at the same instant: the bucket takes `burst` beyond the one that is its turn, unless they are held back one by one.
-    let least = if passes < burst { least } else { least.min(burst + 1.0) };
-    Some((least, most.min(met.level.max(least + one))))
 }
 
 /// The same where there are more workers the more clients there are.

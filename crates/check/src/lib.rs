@@ -13,6 +13,7 @@ mod answered;
 mod asked;
 mod before;
 mod broken;
+mod bucket;
 mod cache;
 mod caveats;
 mod changed;

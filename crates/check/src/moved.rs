@@ -88,6 +88,14 @@ pub(crate) fn size(judged: &Judged<'_>) -> Option<f64> {
     if judged.asked.tunnels { judged.in_flight() } else { judged.level() }
 }
 
+/// Whether two trials of one configuration broke at loads of which the larger would be called another's.
+pub(crate) fn are_apart(one: &Judged<'_>, other: &Judged<'_>) -> bool {
+    let reached = |judged: &Judged<'_>| size(judged).unwrap_or_else(|| judged.held_to());
+    let (sooner, later) = if reached(other) < reached(one) { (other, one) } else { (one, other) };
+    let rises = sooner.asked.ramp >= STEEP && sooner.onset.is_some();
+    rises && reached(later) > 1.25 * reached(sooner) + blur(sooner)
+}
+
 /// How far apart two breaks at the same place can be noticed: the load rises on until they are.
 pub(crate) fn blur(before: &Judged<'_>) -> f64 {
     if before.asked.tunnels {

@@ -55,6 +55,11 @@ fn diagnosed(name: &str) -> judge::Judged {
 }
 
 #[test]
+fn a_queue_that_is_full_as_workers_are_too_slow() {
+    right("uwsgi-listen-nginx");
+}
+
+#[test]
 fn nobody_behind_haproxy() {
     right("haproxy-refused");
 }

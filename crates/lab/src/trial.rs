@@ -5,9 +5,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use genkai_analysis::capacity::demand;
+use genkai_analysis::diagnosis::onset::Onset;
 use genkai_analysis::diagnosis::watch::Watch;
 use genkai_analysis::refusals;
-use genkai_analysis::tuning::TrialPlan;
+use genkai_analysis::tuning::{self, TrialPlan};
 use genkai_engine::{Hold, StopFlag};
 use genkai_model::event::{EndReason, Purpose, ServerState, Tick, TrialStarted, What};
 use genkai_model::load::{Arrivals, Load, Protocol, Stop};
@@ -103,8 +104,8 @@ impl Trial<'_> {
             scope.spawn(move || observer.watch(&stop, observer::into(&sender, Message::Look), Instant::now()));
             let watch = Watch::new(&self.load, &self.plan.objective, &self.plan.procedure);
             let (early, refusing, holder) = (vec![before], None, Holder::new(self, hold));
-            let (started, reason) = (false, None);
-            let mut scribe = Scribe { trial: self, recorder, early, started, watch, holder, refusing, reason };
+            let (started, broke, reason) = (false, None, None);
+            let mut scribe = Scribe { trial: self, recorder, early, started, watch, broke, holder, refusing, reason };
             let result = loop {
                 if self.interrupt.is_stopped() {
                     scribe.reason.get_or_insert(EndReason::Interrupted);
@@ -176,6 +177,8 @@ struct Scribe<'a, 'r, 'w> {
     started: bool,
     /// Looks for the break. Trials of a search end with it; proof trials always run their whole length.
     watch: Watch,
+    /// The break, from when it was certain on.
+    broke: Option<Onset>,
     holder: Holder,
     /// Since when a server refuses connections that took some before: the load goes on until it is known whether it comes back.
     refusing: Option<Instant>,
@@ -189,10 +192,12 @@ impl Scribe<'_, '_, '_> {
         match message {
             Message::Load(LoadEvent::Started(at)) => self.begin(at)?,
             Message::Load(LoadEvent::Tick(tick)) => {
-                let broke = self.watch.tick(&tick).is_some();
+                let breaks = self.watch.tick(&tick);
+                let broke = breaks.is_some();
+                self.broke = self.broke.or(breaks);
                 match self.refusing.map(|since| since.elapsed() >= REFUSING) {
                     Some(true) => drop(self.reason.get_or_insert(EndReason::ServerDied)),
-                    None if broke && self.trial.is_search() => drop(self.reason.get_or_insert(EndReason::BreakSeen)),
+                    None if self.may_end(tick.to_us) => drop(self.reason.get_or_insert(EndReason::BreakSeen)),
                     _ => {}
                 }
                 self.holder.tick(&tick, self.watch.suspects(), broke);
@@ -203,6 +208,12 @@ impl Scribe<'_, '_, '_> {
             Message::Load(LoadEvent::Ended(end)) => return Ok(Some((*end)?)),
         }
         Ok(None)
+    }
+
+    /// Whether a trial of a search has seen what it is made for, at this moment of its load.
+    fn may_end(&self, now_us: u64) -> bool {
+        let purpose = self.trial.what.purpose;
+        self.trial.is_search() && self.broke.is_some_and(|broke| tuning::may_end(purpose, &broke, now_us))
     }
 
     fn begin(&mut self, at: Instant) -> Result<(), LabError> {

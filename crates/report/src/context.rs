@@ -140,7 +140,7 @@ impl<'a> Context<'a> {
     /// Where a break came, in the user's unit and, where that differs, in clients: none were seen in flight at that instant, or users who
     /// think are not in flight, so that their number would say nothing.
     pub(crate) fn place(&self, broke: &Break) -> String {
-        let level = self.level(broke.level) + if broke.or_fewer { " or fewer" } else { "" };
+        let level = self.level(broke.level) + fewer(broke);
         let clients = broke.in_flight.round().max(0.0) as u64;
         // What was seen later is told with the clients of that moment.
         if clients == 0 || self.thinks() || broke.later.is_some() || self.closed() && is_same(broke) {
@@ -158,6 +158,11 @@ impl<'a> Context<'a> {
         let arrivals = self.head.map(|h| &h.plan.load.arrivals);
         matches!(arrivals, Some(Arrivals::Users { think, .. }) if *think != Spread::Constant(Span(0)))
     }
+}
+
+/// What is said behind the level of a break that fewer may have been too many for.
+pub(crate) fn fewer(broke: &Break) -> &'static str {
+    if broke.or_fewer { " or fewer" } else { "" }
 }
 
 /// What the level of a load counts.

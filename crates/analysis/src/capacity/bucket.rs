@@ -4,6 +4,7 @@ use genkai_model::event::Tick;
 use genkai_model::limit::{Law, Limit};
 use genkai_model::units::Range;
 
+use super::TOLERANCE;
 use super::demand::Demand;
 
 /// Users at which a bucket that lets `rate` requests a second through, and `burst` come early, overflows; `at_once` of those are passed on
@@ -17,9 +18,15 @@ use super::demand::Demand;
 ///
 /// Where nobody is made to wait, those who ask in step need not ask for more than its rate: one request and `burst` more at one instant are all
 /// that goes.
+///
+/// Before a pool that carries less than the rate users wait there, and never ask for as much: it overflows, if ever, by how their requests fall
+/// together, which nothing tells.
 pub(super) fn users(rate: f64, burst: f64, at_once: Option<f64>, demand: &Demand) -> Option<Range> {
     let spawn = demand.spawn_rate?;
     let long = demand.alone.or(demand.service)?;
+    if demand.carries() <= rate * (1.0 + TOLERANCE) {
+        return None;
+    }
     let Some(early) = at_once.map(|n| n.min(burst)) else {
         return demand.level_at_throughput(rate).map(|at| Range { low: at, high: at });
     };
@@ -115,6 +122,29 @@ mod tests {
     fn users_in_step_fill_it_at_one_instant() {
         let Range { low, high } = users(150.0, 5.0, Some(1e9), &demand(0.1)).unwrap();
         assert!((low - 6.0).abs() < 1e-9 && high > 15.0, "{low} {high}");
+    }
+
+    /// 100 requests a second before four workers that take 0.1 s, which carry 40: ten users would ask for as much, were all served at once.
+    #[test]
+    fn nothing_is_foretold_before_a_server_that_carries_less() {
+        let pool = |workers, service| {
+            let law = Law::Workers { workers, queue: None, service, wait: None };
+            let limits = [Limit { law, ..Limit::named("a", "b", "c") }];
+            let arrivals = Arrivals::Users { count: 120, spawn_rate: 10.0, think: Spread::default() };
+            let load = Load { arrivals, ..Load::users(1, 1.0) };
+            Demand {
+                service: Some(0.1),
+                unloaded: Some(0.1),
+                ..Demand::of(&load, &Objective::default(), None, &limits)
+            }
+        };
+        for at_once in [None, Some(0.0), Some(1e9)] {
+            let told = |workers, service| users(100.0, 5.0, at_once, &pool(workers, service)).is_some();
+            assert!(
+                !told(4.0, Some(0.1)) && !told(4.0, None) && told(20.0, Some(0.1)) && told(20.0, None),
+                "{at_once:?}"
+            );
+        }
     }
 
     /// `nodelay`: two users ask for all that may come; the bucket of 100 fills while some 14 more come.

@@ -14,6 +14,9 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// 20 us each, the cost of a proxied request, are 10 ms.)
 const TURN: f64 = 0.010;
 
+/// Ramps shorter than this (seconds) put the whole load on at once: the level at the break says nothing of the place.
+pub const STEEP: f64 = 1.0;
+
 /// How servers are to each other of which each has places of its own, and any with a free one is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Servers {
@@ -69,6 +72,10 @@ pub struct Demand {
     pub shares: bool,
     /// How fast the servers are whose places a limit counts each for itself.
     pub servers: Servers,
+    /// The most requests a second that pools carry of which it is told how long they take for one; infinite without such.
+    pub carried: f64,
+    /// The fewest places of a pool of which it is not; infinite without such.
+    pub places: f64,
 }
 
 /// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
@@ -253,6 +260,10 @@ impl Demand {
             Arrivals::Users { spawn_rate, think, .. } => (Some(spawn_rate), mean(&think)),
             Arrivals::Rate { .. } => (None, 0.0),
         };
+        let pools = limits.iter().filter_map(|l| match l.law {
+            Law::Workers { workers, service, .. } => Some((workers, service.filter(|s| *s > 0.0))),
+            _ => None,
+        });
         let ramp = if spawn_rate.is_none() { ramp(load) } else { 0.0 };
         let deadline = load.timeout.as_secs_f64();
         let latency = strictest(objective).filter(|(_, bound)| *bound <= deadline);
@@ -276,6 +287,8 @@ impl Demand {
             counted: load.locust.is_none(),
             shares: load.http2().is_some(),
             servers: Servers::Alike,
+            carried: pools.clone().filter_map(|(n, service)| Some(n / service?)).fold(f64::INFINITY, f64::min),
+            places: pools.filter(|(_, service)| service.is_none()).map(|(n, _)| n).fold(f64::INFINITY, f64::min),
             random: matches!(load.arrivals, Arrivals::Rate { spacing: Spacing::Poisson, .. }),
         }
     }
@@ -289,6 +302,12 @@ impl Demand {
     /// How long a response takes where nothing makes it wait, seconds; none where that is not known.
     pub fn without_waiting(&self) -> Option<f64> {
         self.alone.or(self.unloaded)
+    }
+
+    /// The most requests a second that all pools of workers carry, as far as that is known; infinite where nothing is known of any.
+    pub fn carries(&self) -> f64 {
+        let others = self.without_waiting().filter(|s| *s > 0.0).map(|service| self.places / service);
+        others.map_or(self.carried, |others| others.min(self.carried))
     }
 
     /// Whether requests come at a rate, whatever the responses do.

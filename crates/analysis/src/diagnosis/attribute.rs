@@ -28,6 +28,7 @@ use super::others::Others;
 use super::signs::{self, Seconds};
 pub use super::weighed::{Weighed, is_near, observed};
 use super::{before, flat, onset, silence, unloaded};
+pub use crate::capacity::demand::STEEP;
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
 /// How late a connection is at least that found no room to wait: it is tried again then, seconds (RFC 6298 section 2.1; Linux
@@ -35,8 +36,6 @@ use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 const TRIED_AGAIN: f64 = 1.0;
 /// The least share of the errors that a limit must explain.
 const SHARE: f64 = 0.05;
-/// Ramps shorter than this (seconds) put the whole load on at once: the level at the break says nothing of the place.
-pub const STEEP: f64 = 1.0;
 
 /// Every limit of the trial as a candidate, the best first; `refuted` are those whose lifting made no difference.
 pub fn attribute<'t>(case: &Case<'t>, refuted: &[String]) -> Vec<Weighed<'t>> {

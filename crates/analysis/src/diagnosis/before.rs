@@ -3,18 +3,19 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Against, Break, Seen};
-use genkai_model::limit::{Law, Strength};
+use genkai_model::limit::{Law, Limit, Strength};
 use genkai_model::objective::Condition;
 
 use super::case::Case;
 use super::onset;
 use super::weighed::{Weighed, is_near, observed};
-use crate::capacity::TOLERANCE;
+use crate::capacity::{self, TOLERANCE};
 
 /// Puts what others wait for before them. Those are told to be explained by it.
 pub(super) fn put(all: &mut [Weighed<'_>], case: &Case<'_>) {
     timed(all);
     overtaken(all, case);
+    no_better(all, case);
     connected(all, case);
 }
 
@@ -57,6 +58,42 @@ fn overtaken(all: &mut [Weighed<'_>], case: &Case<'_>) {
         all[best].candidate.against.push(Against::Explained);
         all[best..=at].rotate_right(1);
     }
+}
+
+/// A full queue comes behind the workers that it waits for, where those who wait would wait too long by then had it no end: a longer one
+/// would serve nobody more in time.
+fn no_better(all: &mut [Weighed<'_>], case: &Case<'_>) {
+    let Some(best) = all.iter().position(Weighed::is_possible) else { return };
+    if !is_queue(&all[best]) && !matches!(all[best].forecast.limit.law, Law::Backlog { .. }) {
+        return;
+    }
+    let whose = all[best].forecast.limit.subject.clone();
+    // What clients see of them is what the queue does.
+    let fits = |against: &Against| matches!(against, Against::WrongPlace | Against::WrongSymptom);
+    let slow = |w: &Weighed<'_>| {
+        let full = w.strongest > Some(Strength::Consistent) && w.candidate.against.iter().all(fits) && !w.out_of_reach;
+        full && w.forecast.limit.subject == whose && is_late_without_end(w.forecast.limit, case)
+    };
+    if let Some(at) = all.iter().position(slow) {
+        all[best].candidate.against.push(Against::Explained);
+        all[at].candidate.against.retain(|against| *against != Against::WrongSymptom);
+        if at > best {
+            all[best..=at].rotate_right(1);
+        }
+    }
+}
+
+/// Whether so many as were there when it broke wait too long for a pool of workers, however many may wait.
+fn is_late_without_end(limit: &Limit, case: &Case<'_>) -> bool {
+    let law = match limit.law {
+        Law::Workers { workers, service, wait, .. } => Law::Workers { workers, queue: None, service, wait },
+        Law::Growing { .. } => limit.law.clone(),
+        _ => return false,
+    };
+    let endless = Limit { law, ..limit.clone() };
+    let predicted = capacity::of(&endless, &case.demand).predicted;
+    let level = if case.demand.is_open() { predicted.rate } else { predicted.users };
+    level.is_some_and(|level| level.high <= case.broke.level * (1.0 + TOLERANCE) + 1.0)
 }
 
 /// Connections of a server are before its workers and its accept queue where all were taken, and the others let more through than were there: whoever

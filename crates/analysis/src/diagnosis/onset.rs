@@ -3,7 +3,7 @@
 use genkai_model::error::{ErrorCount, Side};
 use genkai_model::event::{Purpose, Tick};
 use genkai_model::finding::{Break, Later, Seen, Unanswered};
-use genkai_model::load::Protocol;
+use genkai_model::load::{Arrivals, Protocol};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
@@ -83,7 +83,7 @@ impl Onset {
         let mut broke = Break {
             at: self.at_us as f64 / US,
             level,
-            or_fewer: self.is_first(trial) && level.round() > 1.0,
+            or_fewer: (self.is_first(trial) || is_at_once(trial)) && level.round() > 1.0,
             in_flight: open.unwrap_or(there.in_flight),
             connections: there.connections,
             later: self.seen_us.filter(|_| open.is_none()).map(|us| later(trial, us)),
@@ -176,6 +176,14 @@ impl Onset {
             _ => Tally::of(ticks).failed_fraction(),
         }
     }
+}
+
+/// Whether all users came at once: no smaller number of them was tried. WebSockets that stay open are counted one by one.
+fn is_at_once(trial: &Trial) -> bool {
+    let load = &trial.started.load;
+    // How many a Locust master wants, and when, its load does not say.
+    let users = matches!(load.arrivals, Arrivals::Users { .. }) && load.asked_by.is_none();
+    users && !demand::tunnels(load) && demand::ramp(load) < demand::STEEP
 }
 
 /// Clients and their connections at an instant.

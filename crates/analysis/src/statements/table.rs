@@ -30,7 +30,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("rate", "effect") | ("mark" | "from" | "to" | "values" | "bounds" | "effect", _) => Unit::Named,
         ("bound", "effects" | "effect" | "figures") => Unit::Named,
         ("value", "evidence" | "sign" | "figures") | ("figures", "judged") => Unit::Named,
-        ("few", "evidence") => Unit::Number,
+        ("few", "evidence") | ("with" | "without", "more") => Unit::Number,
         ("full", "evidence") => Unit::PerSecond,
         ("best" | "worst", "figures") => Unit::Name,
         ("cpu", "cost" | "usage") => Unit::Seconds,

@@ -21,11 +21,13 @@ pub(crate) mod unusable;
 
 use genkai_model::event::{Change, EndReason, Purpose};
 use genkai_model::limit::BACKEND_BY_ITSELF;
+use genkai_model::objective::Condition;
 use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::units::Span;
 
 use crate::capacity::demand;
+use crate::diagnosis::onset::Onset;
 use crate::effect;
 use crate::proof::{self, Trials};
 use crate::spending;
@@ -58,6 +60,15 @@ pub struct TrialPlan {
     /// Which drawing it is of what is random in the load: arrivals, pauses, what users choose. Those that are compared have the same; repetitions have others, or
     /// they would be one observation, made again.
     pub draw: u32,
+}
+
+/// How long the load goes on after the break of what is tried again, where requests failed: whether failures last is seen then.
+const AFTERWARDS_US: u64 = 3_000_000;
+
+/// Whether a trial of the search may end at this moment of its load, once its break is certain (`broke`).
+pub fn may_end(purpose: Purpose, broke: &Onset, now_us: u64) -> bool {
+    let fails = matches!(broke.condition, Some(Condition::ErrorsBelow(_)));
+    purpose != Purpose::Repeat || !fails || now_us >= broke.certain_us.saturating_add(AFTERWARDS_US)
 }
 
 /// What to try next, from what is on record. [`Next::Done`] also for a record without a head and for one that was

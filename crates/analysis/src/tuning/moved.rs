@@ -78,6 +78,14 @@ pub(crate) fn is_later(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &
     !after.is_steep() && (enough || farther) || counted::moved(attempt.limit, before, after)
 }
 
+/// Whether two trials of one and the same configuration broke as far apart as those are that are told apart.
+pub(crate) fn are_apart(one: &JudgedTrial<'_>, other: &JudgedTrial<'_>) -> bool {
+    let extent = |judged: &JudgedTrial<'_>| judged.broke.as_ref().map_or_else(|| judged.held_to(), |b| size(judged, b));
+    let (sooner, later) = if extent(one) <= extent(other) { (one, other) } else { (other, one) };
+    let broke = sooner.broke.as_ref().filter(|_| !sooner.is_steep());
+    broke.is_some_and(|broke| extent(later) > extent(sooner) * GREW + blur(sooner, broke))
+}
+
 /// Whether a trial held up to `goal`.
 pub(crate) fn reaches(after: &JudgedTrial<'_>, goal: f64) -> bool {
     after.broke.as_ref().is_none_or(|broke| broke.level >= goal)

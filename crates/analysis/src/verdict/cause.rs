@@ -53,7 +53,7 @@ fn tested(step: &BreakStep<'_>, test: &Test<'_>, paired: bool) -> Option<Cause> 
         observed: test.after.broke.clone(),
         held_to: test.after.held_to(),
         moved: test.outcome.moved,
-        again: test.again.as_ref().map(Again::told),
+        again: test.again.as_ref().and_then(Again::told),
     };
     Some(Cause { counterfactual: Some(counterfactual), ..cause })
 }

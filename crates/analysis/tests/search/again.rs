@@ -180,3 +180,61 @@ fn without_pairs_what_holds_is_tried_twice_as_well() {
     assert_eq!((run.order().replace('S', "").as_str(), confidences(&v)), ("XCcc", vec![Confidence::Proved]));
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
 }
+
+/// The same world in which everything fails for a second and a half from such a moment on, whatever is set, and is well again.
+fn in_bursts(moments: &'static [f64], lasts: f64) -> World {
+    let mut world = by_trial(&[], 0.0);
+    world.limits = Box::new(|s| {
+        let mut first = tried("first", s["first"]);
+        let most = genkai_model::limit::Ceiling { value: 10.0, by: "the range".into() };
+        first.remedy.as_mut().unwrap().ceiling = Some(most);
+        vec![first]
+    });
+    world.behaviour = Box::new(move |m| {
+        let at = moments.get(m.trial as usize - 1).copied().unwrap_or(f64::INFINITY);
+        let mut seen = Seen { waiting: Some((m.t, 0)), ..Seen::closed(m.level, SERVICE) };
+        if m.t > at && m.t <= at + lasts {
+            seen.errors = vec![(ErrorKind::Status503, seen.ok)];
+            seen.ok = 0.0;
+        }
+        seen
+    });
+    world
+}
+
+#[test]
+fn failures_that_end_by_themselves_are_tried_until_chance_is_excluded() {
+    // Sooner without the change in the first four trials, as in one of six cases; and in the next with the change, as soon.
+    let run = in_bursts(&[3.0, 8.0, 8.0, 3.0, 3.0, 3.0], 1.5).run();
+    let v = verdict(&run);
+    assert_eq!((run.order().as_str(), confidences(&v)), ("XCcccc", vec![Confidence::Refuted]));
+    let [again] = repeats(&v)[..] else { panic!("{v:?}") };
+    let more = MoreTries { ended: true, apart: false, with: 3, without: 3 };
+    assert_eq!((again.later, again.more, again.failures), (false, Some(more), None));
+    let changed: Vec<usize> = run.asked.iter().map(|one| one.changes.len()).collect();
+    assert_eq!(changed, [0, 1, 1, 0, 0, 1], "A B B A A B");
+    let draws: Vec<u32> = run.asked[2..].iter().map(|one| one.draw).collect();
+    assert_eq!(draws, [1, 1, 2, 2], "another load each time");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::ChangeMadeNoDifference));
+    // It is seen that they end.
+    let lasted = |i: usize| run.record.trials[i].ended.as_ref().unwrap().lasted;
+    assert!(lasted(2).0 > lasted(1).0 + 2_000_000_000, "{:?} {:?}", lasted(2), lasted(1));
+}
+
+#[test]
+fn five_of_each_in_that_order_are_no_chance() {
+    let run = in_bursts(&[3.0, 8.0, 8.0, 3.0, 3.0, 8.0, 8.0, 3.0, 3.0, 8.0], 1.5).run();
+    let v = verdict(&run);
+    assert_eq!((&run.order()[..10], confidences(&v)[0]), ("XCcccccccc", Confidence::Proved));
+    let more = MoreTries { ended: true, apart: false, with: 5, without: 5 };
+    assert_eq!((repeats(&v)[0].later, repeats(&v)[0].more), (true, Some(more)));
+}
+
+#[test]
+fn one_configuration_that_breaks_now_sooner_and_now_later_is_tried_on() {
+    let run = by_trial(&[5.0, 24.0, 24.0, 10.0, 30.0], 0.5).run();
+    let v = verdict(&run);
+    assert_eq!((&run.order()[..5], confidences(&v)[0]), ("XCccc", Confidence::Refuted));
+    let more = MoreTries { ended: false, apart: true, with: 2, without: 3 };
+    assert_eq!((repeats(&v)[0].later, repeats(&v)[0].more), (false, Some(more)));
+}

@@ -98,6 +98,26 @@ fn a_level_before_which_nothing_was_answered_is_the_most_that_it_may_be() {
     assert!(!later.or_fewer && later.level > 25.0, "{later:?}");
 }
 
+/// Ten users who all come at once: nobody tried fewer.
+#[test]
+fn the_level_of_a_load_that_comes_at_once_is_the_most_that_it_may_be() {
+    let broke = |spawn_rate: f64| {
+        let world = World {
+            plan: plan(users(10, spawn_rate), "errors < 0.1%"),
+            behaviour: Box::new(|m| Seen {
+                errors: vec![(ErrorKind::Status500, 20.0)],
+                from_level: 9.0,
+                ..Seen::closed(m.level, 0.1)
+            }),
+            ..slots_world(4096.0)
+        };
+        verdict(&world.run()).trials.into_iter().find_map(|trial| trial.broke).expect("it breaks")
+    };
+    let [at_once, slowly] = [broke(1e6), broke(4.0)];
+    assert!(at_once.or_fewer && (at_once.level - 10.0).abs() < 1e-9, "{at_once:?}");
+    assert!(!slowly.or_fewer, "{slowly:?}");
+}
+
 /// `count` requests a second, five seconds of them more and more, before a bucket of `rate` a second of which `burst` may come early.
 fn bucket(count: f64, passes: f64, burst: f64) -> World {
     let law = move |value| Law::Rate { value, burst, at_once: Some(1e9) };

@@ -459,3 +459,39 @@ fn a_limit_is_not_blamed_for_a_break_below_it_by_a_sign_that_others_leave() {
     assert!(v.causes.iter().all(|cause| cause.limit.id == "proxy.start"), "{:?}", v.causes);
     assert!(!v.causes.is_empty());
 }
+
+/// Four workers that take 0.1 s, before which nine may wait: more are refused at once.
+fn short_queue(objective: &str) -> Verdict {
+    let queue = || {
+        let signs = vec![reached("backend.queued", 9.0, Strength::Decisive)];
+        behind(limit("queue", 9.0, Law::Backlog { value: 9.0 }, signs, &[ErrorKind::Status502], true))
+    };
+    let world = World {
+        plan: plan(users(60, 4.0), objective),
+        settings: settings(&[]),
+        limits: Box::new(move |_| vec![queue(), pool(4.0, 0.1)]),
+        behaviour: Box::new(|m| {
+            let inside = m.level.clamp(1.0, 13.0);
+            let mut seen = Seen { waiting: Some((m.t, 0)), ..Seen::closed(m.level, 0.1 * (inside / 4.0).max(1.0)) };
+            seen.ok = inside.min(4.0) / 0.1;
+            seen.errors = vec![(ErrorKind::Status502, (m.level - inside).max(0.0) * 10.0)];
+            let queued = (inside - 4.0).max(0.0);
+            seen.gauges = vec![("backend.busy", inside.min(4.0)), ("backend.workers", 4.0), ("backend.queued", queued)];
+            seen
+        }),
+    };
+    verdict(&world.run())
+}
+
+#[test]
+fn a_full_queue_comes_behind_workers_that_would_be_too_slow_for_a_longer_one() {
+    // 14 users wait for 0.35 s, and the 14th is refused.
+    let v = short_queue("p99 < 350ms, errors < 1%");
+    let cause = &v.causes[0];
+    assert_eq!((cause.limit.id.as_str(), cause.broke.condition.as_str()), ("backend.pool", "errors < 1%"), "{v:?}");
+    let queue = cause.others.iter().find(|c| c.limit == "backend.queue").unwrap();
+    assert!(queue.against.contains(&Against::Explained), "{queue:?}");
+    // Where they may wait for longer, a longer queue serves more.
+    let v = short_queue("p99 < 2s, errors < 1%");
+    assert_eq!(v.causes[0].limit.id, "backend.queue", "{v:?}");
+}

@@ -241,6 +241,7 @@ impl World {
         let ticks = load.stop.after.0 / 1000 / TICK;
         let begin = run.now_us;
         let mut watch = Watch::new(load, &self.plan.objective, &self.plan.procedure);
+        let mut broke = None;
         for i in 0..ticks {
             let (from_us, to_us) = (i * TICK, (i + 1) * TICK);
             let at = |us: u64| level(load, us as f64 / 1e6);
@@ -248,7 +249,7 @@ impl World {
                 Moment { t: to_us as f64 / 1e6, level: at(to_us), trial: number, purpose: what.purpose, settings };
             let seen = (self.behaviour)(&moment);
             let tick = tick(&seen, from_us, to_us, &at);
-            let broke = watch.tick(&tick).is_some();
+            broke = broke.or(watch.tick(&tick));
             run.at(begin + to_us, Some(number), What::Tick(Box::new(tick)));
             evidence(run, begin + to_us, number, &seen);
             if let Some(subject) = seen.died {
@@ -258,7 +259,7 @@ impl World {
             }
             let searching =
                 matches!(what.purpose, Purpose::Break | Purpose::Counterfactual | Purpose::Repeat | Purpose::Direct);
-            if searching && broke {
+            if searching && broke.is_some_and(|broke| tuning::may_end(what.purpose, &broke, to_us)) {
                 return (EndReason::BreakSeen, to_us);
             }
         }

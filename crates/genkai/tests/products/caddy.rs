@@ -9,7 +9,7 @@ use genkai_model::finding::Because;
 use genkai_model::limit::Origin;
 
 use crate::harness::judged::{only_cause, told};
-use crate::harness::servers::{Guard, free, serve};
+use crate::harness::servers::{Guard, free, scripted, serve};
 use crate::harness::{genkai, machine, run, until};
 
 const CONFIG: &str = "\
@@ -132,4 +132,27 @@ fn websockets_that_a_reload_of_caddy_closes_are_not_said_to_be_cut_by_nginx() {
     });
     assert!(run.stdout.contains("saw open WebSockets closed by close"), "{}", run.story());
     assert!(!run.stdout.contains("cut open") && !run.stdout.contains("not this backend"), "{}", run.story());
+}
+
+/// One of two upstreams answers 503 to a tenth of its requests, at whatever load; now and then one of them has all the requests that it gets at once.
+#[test]
+fn an_upstream_that_fails_by_itself_is_not_laid_to_how_many_requests_each_gets() {
+    let _machine = machine();
+    let (_bad, bad) = scripted("errors --share 0.1 --status 503 --time 0.05 --seed 3");
+    let (_good, good) = scripted("errors --share 0 --status 503 --time 0.05 --seed 5");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("Caddyfile");
+    let config = format!(
+        "http://localhost {{\n\treverse_proxy {bad} {good} {{\n\t\tunhealthy_request_count 6\n\t\tmax_fails 1\n\t}}\n}}\n"
+    );
+    std::fs::write(&file, config).unwrap();
+    let run = told(
+        genkai("tune caddy --users 11 --spawn-rate 4 --hold 3s --quick --quiet")
+            .args(["--objective", "errors < 1%", "--config"])
+            .arg(&file),
+    );
+    let verdict = run.verdict();
+    let named: Vec<&str> = verdict.causes.iter().map(|cause| cause.limit.id.as_str()).collect();
+    assert!(named.iter().all(|id| id.starts_with("caddy.server.answers")), "{}", run.story());
+    assert!(verdict.proposal.is_empty(), "{}", run.story());
 }

@@ -2,6 +2,7 @@
 //! those that users may have from earlier versions. And all of it follows from the record by the second computation, too.
 
 mod found;
+mod moments;
 mod worlds;
 
 use std::fs;
@@ -58,6 +59,13 @@ proptest! {
         let record = worlds::refusing(record, from, Some(back).filter(|back| *back < 6.0));
         let found = [of(&record), if refused { unfounded(&record) } else { Vec::new() }].concat();
         prop_assert!(found.is_empty(), "refusing from {}: {:#?}", from, found);
+    }
+
+    #[test]
+    fn what_is_tried_on_follows_from_the_record(drawn in moments::drawn()) {
+        let record = drawn.record();
+        let found = [of(&record), unfounded(&record)].concat();
+        prop_assert!(found.is_empty(), "{:#?}", found);
     }
 }
 

@@ -241,8 +241,8 @@ pub struct Break {
     pub at: f64,
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
-    /// Whether fewer may have been too many: what broke is a latency, and no request had been answered before the interval that `level` is of; or
-    /// messages got lost, and when is not known.
+    /// Whether fewer may have been too many: all users came at once, so that no smaller number was tried; or what broke is a latency, and no
+    /// request had been answered before the interval that `level` is of; or messages got lost, and when is not known.
     #[serde(default, skip_serializing_if = "is_false")]
     pub or_fewer: bool,
     /// Clients at once by then: users who do not think, or requests in flight (in the first interval: at its end); of WebSockets that are
@@ -403,11 +403,27 @@ pub struct Again {
     /// The one without it; none where the first broke no later than the system without the change had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Unchanged>,
-    /// Whether both trials with the change broke clearly later than both without.
+    /// Whether all trials with the change broke clearly later than all without.
     pub later: bool,
     /// Failures with the change at no larger load than broke the system without it, and those without; none where they do not matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<[Failures; 2]>,
+    /// Why two trials of each do not tell, and how many there were in the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<MoreTries>,
+}
+
+/// That breaks may be at moments of their own, at whatever load, so that each trial is one draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MoreTries {
+    /// Whether failures ended by themselves in a trial, while no less load was there.
+    pub ended: bool,
+    /// Whether one and the same configuration broke at loads as far apart as those that are to be told apart.
+    pub apart: bool,
+    /// Trials with the change, the first included.
+    pub with: u32,
+    /// Trials without it, the first included.
+    pub without: u32,
 }
 
 /// A trial without a change.

@@ -25,8 +25,8 @@ mod verdict;
 pub use answer::{Answer, Because, Outcome};
 pub use bisection::{Bisected, BisectionEnd};
 pub use cause::{
-    Again, Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Later, Moved, Scale, Seen,
-    Unanswered, Unchanged,
+    Again, Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Later, MoreTries, Moved,
+    Scale, Seen, Unanswered, Unchanged,
 };
 pub use client::{ClientCheck, ClientLimit, LateOver};
 pub use counted::{CountedTrial, Counts};

@@ -3,6 +3,7 @@
 use super::comparison::{call, interval, size, title};
 use super::environment::{self, Asked};
 use super::{claim, compare, machines};
+use crate::context::fewer;
 use crate::document::{Block, Cell, Document, Kind, Part, Section, Style, Table, Tone, sure};
 use crate::{clean, figure, words};
 use genkai_model::error::ErrorKind;
@@ -198,7 +199,10 @@ fn places(cause: &Cause) -> (String, String) {
     let seen = format!("{} at once", figure::whole(cause.broke.in_flight));
     match clients {
         Some(clients) => (clients, seen),
-        None => (clean::line(&cause.limit.formula), format!("{} users", figure::whole(cause.broke.level))),
+        None => (
+            clean::line(&cause.limit.formula),
+            format!("{} users{}", figure::whole(cause.broke.level), fewer(&cause.broke)),
+        ),
     }
 }
 

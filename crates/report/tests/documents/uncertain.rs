@@ -1,6 +1,9 @@
 //! What is told where a place or an order is not known.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::event::Purpose;
+use genkai_model::finding::{Again, Answered, Caveat, Confidence, Decision, MoreTries, Moved, Stop, Unchanged};
+use genkai_report::{html, study};
 
 use super::files::tuned;
 use crate::fixture;
@@ -71,4 +74,45 @@ fn what_a_limit_answers_is_told_of_it_although_more_failed_otherwise() {
     });
     assert!(text.contains("nginx answered 503 (Service Unavailable)"), "{text}");
     assert!(text.contains("More failed otherwise: 176 x status 500"), "{text}");
+}
+
+#[test]
+fn a_limit_whose_test_was_spoilt_is_told_to_have_been_tried() {
+    let told = |valid: bool, others: bool| {
+        let mut s = fixture::experiment(1.0);
+        let v = &mut s.findings.verdict;
+        v.answer = Answered(Decision::Unmoved { by: Stop::OtherPrograms });
+        v.causes.truncate(1);
+        (v.causes[0].confidence, v.causes[0].counterfactual) = (Confidence::Likely, None);
+        let trial = v.trials.iter_mut().find(|one| one.purpose == Purpose::Counterfactual).expect("a test");
+        trial.client.valid = valid;
+        let of = Caveat::OtherPrograms { trial: trial.trial, busy: 1.5, of: 2.0 };
+        v.caveats = if others { vec![of] } else { Vec::new() };
+        html::page(None, &study::tune(&s.record, &s.findings))
+    };
+    let begins = "likely: the evidence speaks for it; it was put to the test in trial 2, which says nothing of it: ";
+    for (valid, others, why) in [
+        (true, true, "other programs used most of the machine's processor time then"),
+        (false, false, "the generator was the limit then"),
+        (true, false, "it was cut off, or no request came to an end in it"),
+    ] {
+        let page = told(valid, others);
+        assert!(page.contains(&format!("{begins}{why}")) && !page.contains("was not put to the test"), "{why}");
+    }
+}
+
+#[test]
+fn why_a_change_was_tried_on_is_told_with_how_often() {
+    let mut s = fixture::experiment(1.0);
+    let cause = &mut s.findings.verdict.causes[0];
+    cause.confidence = Confidence::Refuted;
+    let test = cause.counterfactual.as_mut().expect("a test");
+    let more = MoreTries { ended: true, apart: false, with: 3, without: 4 };
+    let (unchanged, failures) = (Some(Unchanged { trial: 1 }), None);
+    (test.moved, test.again) =
+        (Moved::Not, Some(Again { trial: 2, unchanged, later: false, failures, more: Some(more) }));
+    let page = html::page(None, &study::tune(&s.record, &s.findings));
+    let said = "; both were tried on, since failures ended by themselves while the load was no smaller, as what fails at moments of its own does: of 3 \
+                trials with it and 4 without, not each one with it broke later than each one without.";
+    assert!(page.contains(said), "{:?}", study::sentences(&s.findings, &s.record));
 }

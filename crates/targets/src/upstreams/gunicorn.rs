@@ -32,12 +32,13 @@ const CONNECTIONS: Setting = Setting("worker_connections", &["--worker-connectio
 const BACKLOG: Setting = Setting("backlog", &["--backlog"], "2048");
 
 /// Process `pid` as gunicorn's first.
-pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
+pub(super) fn serves(pid: u32, at: &Endpoint, machine: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
     if started.words.first().is_some_and(|title| title.starts_with("gunicorn: ")) {
         return Some(Err("its title hides its command line (setproctitle)".to_owned()));
     }
-    (started.name() == PRODUCT).then(|| of(&started, at).map(|known| Box::new(known) as Box<dyn Served>))
+    (started.name() == PRODUCT)
+        .then(|| of(&started, at).map(|known| Box::new(known.under(machine.somaxconn)) as Box<dyn Served>))
 }
 
 fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
@@ -63,7 +64,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         _ => (vec![part("workers", workers.clone(), Caps::Loops(None), String::new())], true),
     };
     let mut parts = own;
-    parts.push(part("backlog", backlog, Caps::Queue, String::new()));
+    parts.push(part("backlog", backlog, Caps::Queue(None), String::new()));
     let told = format!("{PRODUCT} ({} workers)", serving(&class.value, &threads));
     Ok(Known {
         product: PRODUCT,

@@ -91,17 +91,27 @@ pub(crate) enum Caps {
     /// Requests that may wait while so many are worked on, by the setting of this name; the connection of a further one is closed. Where it is
     /// in force only in versions from some on, which these are: whether it is then shows in what the server says, not in how many there are.
     Waiting { after: (&'static str, u64), since: Option<&'static str> },
-    /// Connections that wait to be accepted.
-    Queue,
+    /// Connections that wait to be accepted; under a kernel with this `net.core.somaxconn`, where that is known.
+    Queue(Option<u32>),
     /// The same of a server that accepts no more than so many connections at once, by the setting of this name; under a kernel with this
     /// `net.core.somaxconn`.
     QueueAfter { open: (&'static str, u64), somaxconn: u32 },
     /// The same where the listener waits for data (tcp(7), TCP_DEFER_ACCEPT): every connection whose data is late counts as dropped, so only
     /// a queue that is seen full says something.
-    DeferredQueue,
+    DeferredQueue(Option<u32>),
 }
 
 impl Known {
+    /// The same under a kernel with this `net.core.somaxconn`.
+    pub(super) fn under(mut self, somaxconn: u32) -> Known {
+        for part in &mut self.parts {
+            if let Caps::Queue(known) | Caps::DeferredQueue(known) = &mut part.caps {
+                *known = Some(somaxconn);
+            }
+        }
+        self
+    }
+
     /// The limit of one part.
     fn limit(&self, part: &Part, subject: &str) -> Limit {
         let Part { setting, held, source, .. } = part;
@@ -154,12 +164,12 @@ impl Known {
                 let signatures = self.said(setting, subject).chain([full]).chain(closed()).collect();
                 waiting(held.value, after, since, Limit { signatures, ..named })
             }
-            Caps::Queue => self.queue(held, false, &metric, named),
+            Caps::Queue(somaxconn) => of_kernel(held.value, somaxconn, self.queue(held, false, &metric, named)),
             Caps::QueueAfter { open, somaxconn } => {
                 let limit = self.queue(held, false, &metric, named);
                 queue_after(held.value, open, somaxconn, self.beyond(), limit)
             }
-            Caps::DeferredQueue => self.queue(held, true, &metric, named),
+            Caps::DeferredQueue(somaxconn) => of_kernel(held.value, somaxconn, self.queue(held, true, &metric, named)),
         }
     }
 
@@ -334,7 +344,7 @@ impl Served for Known {
 
     fn told(&self) -> String {
         let of = |part: &Part| match part.caps {
-            Caps::Queue | Caps::QueueAfter { .. } | Caps::DeferredQueue | Caps::Waiting { .. } => None,
+            Caps::Queue(_) | Caps::QueueAfter { .. } | Caps::DeferredQueue(_) | Caps::Waiting { .. } => None,
             _ => Some(format!("{} {}{}", part.setting, part.held.written, placed(&part.held.origin))),
         };
         let parts: Vec<String> = self.parts.iter().filter_map(of).collect();
@@ -385,6 +395,12 @@ impl Served for Known {
     fn logs(&mut self, _: &str) -> Vec<LogLine> {
         Vec::new()
     }
+}
+
+/// A queue of connections that wait to be accepted, as long as the kernel makes it: it holds one more (sk_acceptq_is_full, include/net/sock.h).
+fn of_kernel(queue: u64, somaxconn: Option<u32>, limit: Limit) -> Limit {
+    let law = somaxconn.map(|most| Law::Backlog { value: queue.min(u64::from(most)) as f64 + 1.0 });
+    Limit { law: law.unwrap_or(Law::Unknown), ..limit }
 }
 
 /// Requests that may wait for those `before` them, which are `working`'s: the connection of a further one is closed without an answer.

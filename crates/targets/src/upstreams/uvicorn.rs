@@ -17,10 +17,10 @@ const SOURCE: &str = "uvicorn.org/settings; uvicorn/main.py";
 const REFUSED: &[&str] = &["Exceeded concurrency limit"];
 
 /// Process `pid` as uvicorn's first.
-pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
+pub(super) fn serves(pid: u32, at: &Endpoint, machine: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
     (started.name() == PRODUCT).then(|| {
-        let known = of(&started, at)?;
+        let known = of(&started, at)?.under(machine.somaxconn);
         Ok(match known.parts.iter().any(|part| part.caps == Caps::Refused) {
             // It refuses in the moment in which there is one too many.
             true => {
@@ -49,7 +49,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     if started.value(&["--limit-concurrency"]).is_some() {
         parts.push(part("limit-concurrency", given("--limit-concurrency", 0)?, Caps::Refused));
     }
-    parts.push(part("backlog", given("--backlog", 2048)?, Caps::Queue));
+    parts.push(part("backlog", given("--backlog", 2048)?, Caps::Queue(None)));
     Ok(Known {
         product: PRODUCT,
         told: PRODUCT.to_owned(),

@@ -39,11 +39,11 @@ impl Syntax for Ini {
 }
 
 /// Process `pid` as uWSGI's first.
-pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
+pub(super) fn serves(pid: u32, at: &Endpoint, machine: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
     let own = started.program == PRODUCT || started.program.starts_with("uwsgi-core");
     own.then(|| {
-        let known = of(&started, at)?;
+        let known = of(&started, at)?.under(machine.somaxconn);
         Given::read(&started)?.agrees_with(1 + started.children())?;
         Ok(Box::new(known) as Box<dyn Served>)
     })
@@ -99,7 +99,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     let mut parts = vec![part(setting, held, if grows { Caps::Growing(least) } else { Caps::Requests(queue) }, made)];
     let unix = matches!(at, Endpoint::Unix(_));
     // core/socket.c: bind_to_tcp sets TCP_DEFER_ACCEPT, but for `no-defer-accept`.
-    let queued = if unix { Caps::Queue } else { Caps::DeferredQueue };
+    let queued = if unix { Caps::Queue(None) } else { Caps::DeferredQueue(None) };
     parts.extend((!router).then(|| part("listen", listen, queued, String::new())));
     Ok(Known {
         product: PRODUCT,
@@ -231,6 +231,9 @@ mod tests {
             [full],
             "what the kernel counts as dropped says nothing of its listener"
         );
+        let listen = known("uwsgi --socket :80 --listen 8", "127.0.0.1:80").unwrap().under(4096).limits("x");
+        let listen = listen.iter().find(|limit| limit.setting == "listen").unwrap();
+        assert_eq!(listen.law, genkai_model::limit::Law::Backlog { value: 9.0 });
         assert!(first("uWSGI master").is_err(), "a name in place of its command line");
         assert_eq!(first("uwsgi --yaml x.yml"), Err("its configuration is no .ini file".to_owned()));
     }

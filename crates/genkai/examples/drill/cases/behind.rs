@@ -12,7 +12,23 @@ fn case(product: &'static str, name: &'static str, fault: &'static str, server: 
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    servers().into_iter().chain(ended()).chain([executor()]).collect()
+    servers().into_iter().chain(ended()).chain([executor(), short_queue()]).collect()
+}
+
+/// Workers before which as many wait as their queue holds when it is too long for them.
+fn short_queue() -> Case {
+    case(
+        "nginx",
+        "uwsgi-listen-nginx",
+        "uWSGI with 2 x 2 threads of 100 ms and a listen of 8, which as many users fill as wait too long, behind nginx",
+        SHORT,
+    )
+    .config(
+        "events { }\nhttp { server { listen 80; location / { include /etc/nginx/uwsgi_params; uwsgi_pass unix:{dir}/u.sock; } } }\n",
+    )
+    .objective("p99 < 300ms, errors < 1%")
+    .beside("app.py", APP)
+    .cause("backend.uwsgi.processes")
 }
 
 /// Pools whose scripts some requests of which are ended, whatever the load is.
@@ -214,6 +230,9 @@ const UWSGI: Between = Between {
     file: "[uwsgi]\nplugin = python3\nmaster = true\nsocket = {dir}/u.sock\nchmod-socket = 666\nwsgi-file = {dir}/app.py\ncallable = \
            app\nprocesses = 2\nthreads = 2\ndie-on-term = true\n",
 };
+
+/// The same, before which few may wait.
+const SHORT: Between = Between { command: &["uwsgi", "--ini", "{dir}/behind.conf", "--listen", "8"], ..UWSGI };
 
 const TOMCAT: Between = Between {
     command: &[

@@ -1,10 +1,10 @@
 //! What came of it when a change of which no formula tells, and the system without it, were tried once more.
 
-use genkai_model::finding::{Again, Break, Cause, Confidence, Counterfactual, Moved, Verdict};
+use genkai_model::finding::{Again, Break, Cause, Confidence, Counterfactual, MoreTries, Moved, Verdict};
 
 use super::cause::failures;
 use crate::context::Context;
-use crate::words;
+use crate::{figure, words};
 
 /// Why what was seen once is not believed.
 pub(super) const ONCE: &str = "that was seen in one trial only: what fails by chance, or at times, would look the same";
@@ -47,17 +47,38 @@ pub(super) fn repeated(context: Context<'_>, v: &Verdict, test: &Counterfactual)
     test.again.as_ref().map_or_else(String::new, |again| format!(" Tried again, {}.", came(context, v, again)))
 }
 
-/// `it broke at 24 users with it, and at 23 users without it`.
+/// `it broke at 24 users with it, and at 23 users without it`; and what came of trying both on.
 fn came(context: Context<'_>, v: &Verdict, again: &Again) -> String {
     let broke = |trial: u32| v.trials.iter().find(|one| one.trial == trial).and_then(|one| one.broke.as_ref());
     let place = |broke: Option<&Break>| {
         broke.map_or_else(|| "did not break".to_owned(), |broke| format!("broke at {}", context.level(broke.level)))
     };
     let with = place(broke(again.trial));
+    let more = again.more.map_or_else(String::new, |more| tried_on(again, more));
     match again.unchanged {
-        Some(unchanged) => format!("it {with} with it, and {} without it", place(broke(unchanged.trial))),
+        Some(unchanged) => format!("it {with} with it, and {} without it{more}", place(broke(unchanged.trial))),
         None => format!("it {with} then"),
     }
+}
+
+/// `; both were tried on, since failures ended by themselves while the load was no smaller, ...: of 5 trials with it and 5 without, each ...`.
+fn tried_on(again: &Again, more: MoreTries) -> String {
+    let why = match (more.ended, more.apart) {
+        (true, true) => {
+            "failures ended by themselves while the load was no smaller, and with one and the same value it broke at loads that far apart"
+        }
+        (true, false) => "failures ended by themselves while the load was no smaller",
+        (false, _) => "with one and the same value it broke at loads that far apart",
+    };
+    let each = match again.later {
+        true => "each one with it broke later than each one without",
+        false => "not each one with it broke later than each one without",
+    };
+    format!(
+        "; both were tried on, since {why}, as what fails at moments of its own does: of {} with it and {} without, {each}",
+        figure::plural(u64::from(more.with), "trial", "trials"),
+        more.without
+    )
 }
 
 /// What came of changes that lifted nothing, where some moved the break at first; none where none did.

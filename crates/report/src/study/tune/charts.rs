@@ -3,7 +3,7 @@
 use genkai_model::finding::{Break, Point, Series};
 use genkai_model::record::Trial;
 
-use crate::context::Context;
+use crate::context::{Context, fewer};
 use crate::document::{Axis, Chart, Dash, Kind, Pane, Plot, Table, Time, Trace, When};
 use crate::figure::{self, number, whole};
 use crate::study::over_time::{self, drawn};
@@ -46,7 +46,7 @@ impl<'a> Moment<'a> {
         let place = if broke.level < 1.5 {
             "from the first request".to_owned()
         } else {
-            format!("{} {}", whole(broke.level), self.unit)
+            format!("{} {}{}", whole(broke.level), self.unit, fewer(broke))
         };
         Some(format!("break: {place}, {} s", number(broke.at)))
     }

@@ -136,13 +136,10 @@ fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
 /// What became of the break when one setting was changed (`moved the break from 243 to 371 users`), in the unit of the load, as everything that is
 /// said of where it broke.
 fn became(context: Context<'_>, cause: &Cause, after: &Break) -> String {
-    let fewer = if cause.broke.or_fewer { " or fewer" } else { "" };
-    let before = context.bare(cause.broke.level) + fewer;
+    let before = context.bare(cause.broke.level) + context::fewer(&cause.broke);
+    let now = context.level(after.level) + context::fewer(after);
     match cause.stays() {
-        true => format!(
-            "left it broken at {} (before at {before}), by what was seen then of another limit",
-            context.level(after.level),
-        ),
-        false => format!("moved the break from {before} to {}", context.level(after.level)),
+        true => format!("left it broken at {now} (before at {before}), by what was seen then of another limit",),
+        false => format!("moved the break from {before} to {now}"),
     }
 }

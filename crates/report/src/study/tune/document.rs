@@ -7,8 +7,8 @@ use genkai_model::finding::{
 use genkai_model::plan::{ConfigSource, Study};
 use genkai_model::record::{Record, Trial};
 
-use super::{About, cause, charts, counterfactual, load, measures, said, sentences, terminal, tracks};
-use crate::context::{Context, failed};
+use super::{About, cause, charts, counterfactual, load, measures, said, sentences, spoilt, terminal, tracks};
+use crate::context::{Context, failed, fewer};
 use crate::document::{Block, Document, Kind, Line, Mark, Medium, Part, Section, Style, Tab, Table, Tile};
 use crate::study::environment::{self, Asked};
 use crate::study::over_time;
@@ -125,7 +125,8 @@ fn level(level: f64, context: Context<'_>) -> String {
 fn lifted(cause: &Cause, context: Context<'_>) -> Option<Tile> {
     let after = cause.counterfactual.as_ref()?;
     let held = || format!("held to {}", figure::whole(after.held_to));
-    let value = after.observed.as_ref().map_or_else(held, |broke| level(broke.level, context));
+    let value =
+        after.observed.as_ref().map_or_else(held, |broke| format!("{}{}", least(broke), level(broke.level, context)));
     let unit = if after.scale == genkai_model::finding::Scale::Clients { "clients" } else { context.unit() };
     let predicted = after.predicted.map(|range| format!(", predicted {}", crate::context::bites(range, unit)));
     let change = format!("{} {} alone", clean::line(&after.change.setting), clean::line(&after.change.to));
@@ -260,7 +261,7 @@ fn article(v: &Verdict, cause: &Cause, context: Context<'_>) -> Block {
     let [formula, source] = [&limit.formula, &limit.source].map(|text| clean::line(text));
     let mut blocks = vec![
         Block::heading(format!("{}: {}", words::subject(&limit.subject), words::setting(&limit.setting, &limit.value))),
-        Block::styled(style, format!("{sign} {}", words::confidence(cause.confidence))),
+        Block::styled(style, format!("{sign} {}", spoilt::confidence(v, cause))),
         Block::styled(Style::Formula, format!("{caps}: {formula} ({source})")),
         heading("What speaks for it"),
         Block::Notes { items: shown(&cause.evidence), style: Style::Evidence },
@@ -336,8 +337,10 @@ fn trials(findings: &Findings, context: Context<'_>) -> Option<Section> {
     let row = |trial: &TrialFinding| {
         let changes: Vec<String> =
             trial.changes.iter().map(|one| clean::line(&format!("{} {}", one.setting, one.to))).collect();
-        let broke =
-            trial.broke.as_ref().map_or_else(|| "no".to_owned(), |broke| format!("at {}", figure::whole(broke.level)));
+        let broke = trial
+            .broke
+            .as_ref()
+            .map_or_else(|| "no".to_owned(), |broke| format!("at {}{}", figure::whole(broke.level), fewer(broke)));
         [
             format!("{} · {}", trial.trial, words::purpose(trial.purpose)),
             if changes.is_empty() { "as it was".to_owned() } else { changes.join(", ") },

@@ -22,6 +22,7 @@ mod measures;
 mod price;
 mod proof;
 mod smaller;
+mod spoilt;
 mod terminal;
 mod thresholds;
 mod tracks;

@@ -1,7 +1,7 @@
 //! Limits on requests: how many at once each upstream gets, and how large they are.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Remedy, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Remedy, Signature, Strength, Symptom};
 
 use super::Facts;
 use crate::caddy::evidence::{metrics, signature};
@@ -37,10 +37,7 @@ pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
         )),
         source: "Caddy modules/caddyhttp/reverseproxy/hosts.go: Full; reverseproxy.go: provisionUpstream, tryAgain"
             .to_owned(),
-        signatures: vec![
-            reached(metrics::UPSTREAM_REQUESTS_MAX, each, Strength::Decisive),
-            log(signature::NO_UPSTREAM, Strength::Supports),
-        ],
+        signatures: full(facts.there(), each, all as f64),
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !tried.is_zero() },
         remedy: facts.are_told().then(|| Remedy {
             note: Some("or add upstreams: each brings as many; the backend must be able to take them".to_owned()),
@@ -48,6 +45,19 @@ pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
         }),
         ..valued("caddy.unhealthy_request_count", "caddy", UNHEALTHY_REQUEST_COUNT.name, held)
     })
+}
+
+/// What shows that all upstreams have as many requests as each gets. That one of several has refuses nobody: another is asked then.
+fn full(upstreams: u64, each: f64, all: f64) -> Vec<Signature> {
+    let mut signs = match upstreams {
+        0 | 1 => vec![reached(metrics::UPSTREAM_REQUESTS_MAX, each, Strength::Decisive)],
+        _ => vec![
+            reached(metrics::UPSTREAM_REQUESTS, all, Strength::Decisive),
+            reached(metrics::UPSTREAM_REQUESTS_MAX, each, Strength::Consistent),
+        ],
+    };
+    signs.push(log(signature::NO_UPSTREAM, Strength::Supports));
+    signs
 }
 
 /// `max_conns_per_host`: a request beyond it waits for a connection, for ever as far as Caddy is concerned.
@@ -130,11 +140,23 @@ mod tests {
     use std::collections::BTreeMap;
     use std::net::SocketAddr;
 
+    use genkai_model::limit::Sign;
     use genkai_place::caps::Machine;
 
     use super::*;
     use crate::caddy::config::{Config, Variables};
     use crate::files::Requests;
+
+    #[test]
+    fn one_of_several_upstreams_that_has_as_many_as_it_gets_says_next_to_nothing() {
+        let strengths =
+            |upstreams| full(upstreams, 8.0, 8.0 * upstreams as f64).into_iter().map(|one| (one.sign, one.strength));
+        let is = |metric: &str, value| Sign::Reached { metric: metric.to_owned(), value };
+        let [alone, several] = [1, 2].map(|n| strengths(n).collect::<Vec<_>>());
+        assert!(alone.contains(&(is(metrics::UPSTREAM_REQUESTS_MAX, 8.0), Strength::Decisive)), "{alone:?}");
+        assert!(several.contains(&(is(metrics::UPSTREAM_REQUESTS_MAX, 8.0), Strength::Consistent)), "{several:?}");
+        assert!(several.contains(&(is(metrics::UPSTREAM_REQUESTS, 16.0), Strength::Decisive)), "{several:?}");
+    }
 
     /// 2.6.2 served as many at once as told, two upstreams of which one was absent.
     #[test]
