@@ -416,9 +416,8 @@ fn backend(context: Context<'_>, v: &Verdict) -> String {
     }
     match cause.limit.law {
         Law::Delay { .. } => format!("{}; no {product} setting makes {who} faster", cause::alone(&who, cause)),
-        Law::Unknown => format!("{product} is not the limit, {who} is: {}", clean::line(&cause.limit.caps)),
         // What is so of the first request has no number.
-        Law::Slots { value, .. } if value == 0.0 => {
+        Law::Unknown | Law::Slots { value: 0.0, .. } => {
             format!("{product} is not the limit, {who} is: {}", clean::line(&cause.limit.caps))
         }
         _ => format!(
