@@ -3,6 +3,9 @@
 use super::{plain, quoted};
 use crate::document::{Plot, Series, Steps, Time, Trace, Trend};
 
+/// Where a line is, and its value there.
+type Points<'a> = &'a [(f64, Option<f64>)];
+
 /// A header, and a line a step along the axis of `plot`; empty where a line has no value.
 pub(crate) fn plot(plot: &Plot) -> String {
     match plot {
@@ -36,13 +39,13 @@ fn cases(steps: &Steps) -> String {
 }
 
 /// Lines side by side, by where their points are.
-fn joined(axis: &str, lines: Vec<(String, &[(f64, Option<f64>)])>) -> String {
+fn joined(axis: &str, lines: Vec<(String, Points<'_>)>) -> String {
     let mut places: Vec<f64> = lines.iter().flat_map(|(_, points)| points.iter().map(|(at, _)| *at)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let mut text = row(std::iter::once(axis.to_owned()).chain(lines.iter().map(|(name, _)| name.clone())));
     for at in places {
-        let value = |points: &[(f64, Option<f64>)]| points.iter().find(|point| point.0 == at).and_then(|point| point.1);
+        let value = |points: Points<'_>| points.iter().find(|point| point.0 == at).and_then(|point| point.1);
         let shown =
             lines.iter().map(|(_, points)| value(points).filter(|v| v.is_finite()).map_or_else(String::new, plain));
         text += &row(std::iter::once(plain(at)).chain(shown));

@@ -274,15 +274,7 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             format!("In trial {trial} {}.", refused(subject, *from, *until))
         }
         Caveat::Interrupted { trial, failure } => interrupted(*trial, failure.as_deref()),
-        Caveat::FewPairs { pairs, .. } if is_decided(v) => format!(
-            "{} of baseline and proposal: fewer than were to be made, as the run ended before.",
-            figure::plural(u64::from(*pairs), "pair", "pairs")
-        ),
-        Caveat::FewPairs { pairs, more } => format!(
-            "{} of baseline and proposal: too few to exclude chance{}.",
-            figure::plural(u64::from(*pairs), "pair", "pairs"),
-            more.map_or_else(String::new, |more| format!("; --pairs {} may decide", pairs + more))
-        ),
+        Caveat::FewPairs { pairs, more } => few_pairs(v, *pairs, *more),
         Caveat::BaselineHeldInProof => {
             "The baseline held in at least one trial of the proof although it had failed before.".to_owned()
         }
@@ -329,6 +321,16 @@ pub(super) fn crowded(v: &Verdict) -> Option<String> {
         Caveat::OtherPrograms { busy, of, .. } => Some(others(*busy, *of)),
         _ => None,
     })
+}
+
+/// That there were not as many pairs as were to be made, or too few to exclude chance.
+fn few_pairs(v: &Verdict, pairs: u32, more: Option<u32>) -> String {
+    let made = figure::plural(u64::from(pairs), "pair", "pairs");
+    if is_decided(v) {
+        return format!("{made} of baseline and proposal: fewer than were to be made, as the run ended before.");
+    }
+    let more = more.map_or_else(String::new, |more| format!("; --pairs {} may decide", pairs + more));
+    format!("{made} of baseline and proposal: too few to exclude chance{more}.")
 }
 
 /// Whether pairs exclude chance, however few they are.
