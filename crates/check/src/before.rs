@@ -8,7 +8,8 @@ use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::events::merged;
 use crate::instants;
-use crate::laws::{Met, of_limit};
+use crate::laws::of_limit;
+use crate::met::Met;
 use crate::weighed::{Weighed, is_near, place};
 
 /// Brings to the front what others wait for.

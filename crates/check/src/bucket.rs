@@ -3,7 +3,7 @@
 use genkai_model::limit::{Law, Limit};
 
 use crate::asked::TOLERANCE;
-use crate::laws::{Ends, Met};
+use crate::met::{Ends, Met};
 
 /// Workers of each pool of some limits, and how long it tells that one takes for a request, seconds.
 pub(crate) fn pools(limits: &[Limit]) -> Vec<(f64, Option<f64>)> {

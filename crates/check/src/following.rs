@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 
 use crate::asked::TOLERANCE;
 use crate::events::{Line, Trial};
-use crate::laws::{Met, of_limit};
+use crate::laws::of_limit;
+use crate::met::Met;
 
 /// Where a limit may be met: at the earliest, as it is ordered, and at the latest.
 struct Span<'l> {

@@ -43,6 +43,7 @@ mod left;
 mod listed;
 mod load;
 mod looked;
+mod met;
 mod moved;
 mod onward;
 mod order;

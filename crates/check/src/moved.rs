@@ -7,7 +7,7 @@ use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::events::{failed, sum_where};
 use crate::generator::STEEP;
-use crate::laws::{Ends, Met};
+use crate::met::{Ends, Met};
 use crate::predictions::met;
 use crate::weigh::{self, Weighed};
 

@@ -6,8 +6,9 @@ use crate::broken::Judged;
 use crate::events::Line;
 use crate::expected::Expected;
 use crate::instants::gauge;
-use crate::laws::{Met, WHOLE, cost, predicted};
+use crate::laws::{WHOLE, cost, predicted};
 use crate::looked::{of_clients, surely_over};
+use crate::met::Met;
 use crate::served;
 
 /// Of the memory that is left, the part that a change may take.

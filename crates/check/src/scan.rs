@@ -208,8 +208,8 @@ fn certain(stretch: &[Look], condition: Condition, sustained_us: u64) -> bool {
     let until = bad.last().map_or(start.to, |look| look.to);
     let stuck = bad.iter().map(|look| look.stuck).fold(0.0, f64::max);
     let requests = bad.iter().map(|look| look.bad).sum::<f64>() + stuck;
-    let all = stretch.iter().map(|look| look.all).sum::<f64>() + stuck;
-    let told = requests >= FEWEST && as_many(requests, all, asked::bad_allowed(condition)) < 1e-3;
+    let all = stretch.iter().map(|look| look.all).sum();
+    let told = requests >= FEWEST && (stuck > 0.0 || as_many(requests, all, asked::bad_allowed(condition)) < 1e-3);
     until.saturating_sub(start.from) >= sustained_us && bad.len() >= wanted && told
 }
 

@@ -3,7 +3,7 @@
 use genkai_model::limit::{Limit, Strength};
 use serde_json::Value as Json;
 
-use crate::laws::Ends;
+use crate::met::Ends;
 
 /// Where a break came, against the formula.
 pub(crate) enum Place {

@@ -3,7 +3,7 @@
 use crate::asked::TOLERANCE;
 use crate::broken::Judged;
 use crate::events::Line;
-use crate::laws::Place;
+use crate::met::Place;
 use crate::scan;
 
 /// Of the last look at the servers before the break.

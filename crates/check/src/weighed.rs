@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 use crate::asked::TOLERANCE;
 use crate::broken::Judged;
 use crate::instants;
-use crate::laws::{Ends, Met, of_limit};
+use crate::laws::of_limit;
+use crate::met::{Ends, Met};
 use crate::score::confidence;
 
 /// A limit as a candidate.

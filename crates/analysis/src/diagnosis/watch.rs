@@ -318,7 +318,8 @@ impl Tracker {
         let over = told.then(|| s.first.at_us + self.patience_us).filter(|_| s.first.stuck > 0.0);
         let seen_us = s.first.seen_us.or(over).map(|us| us.min(now_us));
         let bad = s.bad + s.stuck;
-        let enough = bad >= STRAYS && chance::is_excluded(&self.condition, bad, s.all + s.stuck);
+        // Who hangs does not hang by chance.
+        let enough = bad >= STRAYS && (s.stuck > 0.0 || chance::is_excluded(&self.condition, bad, s.all));
         (lasted && s.ticks >= ticks && enough).then_some(Onset {
             seen_us: seen_us.filter(|us| us.saturating_sub(s.first.at_us) > tick_us),
             hung: s.stuck,

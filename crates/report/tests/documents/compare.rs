@@ -158,7 +158,7 @@ fn sentences_are_to_quote() {
     silent.caveats = vec![ComparisonCaveat::Unanswered { base: "a".to_owned(), other: "b".to_owned() }];
     let said = says(&silent);
     assert!(said[0].starts_with("No request of any of them succeeded"), "{said:?}");
-    assert!(said.iter().any(|one| one.contains("neither by a nor by b")), "{said:?}");
+    assert!(said.iter().any(|one| one.contains("neither of a nor of b")), "{said:?}");
     let mut cut = finding();
     (cut.blocks, cut.outcome) = (1, Outcome::Unfinished);
     assert!(says(&cut)[0].contains("nothing to compare"), "{:?}", says(&cut));

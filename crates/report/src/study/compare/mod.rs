@@ -159,7 +159,10 @@ pub(crate) fn pair(pair: &ComparedPair) -> String {
         effects(pair, "cannot tell about", |call| matches!(call, Call::CannotTell { .. }), named),
         effects(pair, "not judged:", |call| call == Call::NotJudged, named),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        parts.push("nothing to compare".to_owned());
+    }
     format!("{} beside {}: {}.", clean::line(&pair.other), clean::line(&pair.base), parts.join("; "))
 }
 

@@ -76,7 +76,7 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> String {
         );
     }
     if let Some(failed) = unjudged(context, v) {
-        return format!("{objective} held{}, but {failed}.", at_asked(context));
+        return format!("No change needed: {objective} held{}, but {failed}.", at_asked(context));
     }
     if let Some(but) = super::client::but(v, answered.is_some()) {
         return format!("{objective} held{}, but {but}.", at_asked(context));

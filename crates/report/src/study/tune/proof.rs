@@ -236,10 +236,12 @@ pub(super) fn is_untried(v: &Verdict, cause: &Cause) -> bool {
     let is_its = |one: &&ProposedChange| test.is_some_and(|test| one.change.setting == test.change.setting);
     let others: Vec<_> = v.proposal.iter().filter(|one| !is_its(one)).map(|one| &one.change).collect();
     let proposed = others.len() < v.proposal.len();
+    let asked = v.trials.first().map_or(0.0, |trial| trial.asked);
     let is_without = |trial: &&TrialFinding| {
         let same =
             |change: &&Change| trial.changes.iter().any(|one| (&one.setting, &one.to) == (&change.setting, &change.to));
-        trial.broke.is_some() && trial.changes.len() == others.len() && others.iter().all(same)
+        let broke = trial.broke.as_ref().is_some_and(|broke| broke.level < asked);
+        broke && trial.changes.len() == others.len() && others.iter().all(same)
     };
     cause.stays() && proposed && !others.is_empty() && !v.trials.iter().any(|trial| is_without(&trial))
 }
