@@ -148,7 +148,9 @@ fn settings(prepared: &dyn Prepared, system: &System, changes: &[Change], enviro
         all.push(Setting { name, value, default: false });
     }
     let limits = prepared.limits(environment).into_iter();
-    for limit in limits.filter(|limit| limit.subject == prepared.product()) {
+    // What is told in words is no setting with a value.
+    let is_setting = |limit: &Limit| !limit.value.is_empty() && !limit.setting.contains(' ');
+    for limit in limits.filter(|limit| limit.subject == prepared.product() && is_setting(limit)) {
         let default = match &limit.origin {
             Origin::Default(_) => true,
             Origin::File { .. } | Origin::Given => false,

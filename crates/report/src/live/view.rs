@@ -204,7 +204,7 @@ impl View {
             let (heard, lost) = (figure::count(self.finished - self.failed), figure::count(self.failed));
             let took = figure::seconds(self.seconds);
             return format!(
-                "{how}: {took}, {heard} deliveries, {lost} messages lost, up to {}",
+                "{how}: {took}, {heard} deliveries, {lost} seen to be lost by then, up to {}",
                 self.level(self.reached)
             );
         }

@@ -60,22 +60,28 @@ struct Run<'a> {
 fn walk(blocks: &[Block], run: &Run<'_>, under: &str, all: &mut Vec<Figure>) {
     for block in blocks {
         match block {
-            Block::Chart(chart) => all.push(charted(run, chart)),
+            Block::Chart(chart) => all.push(charted(run, under, chart)),
             Block::Drawing(drawing) => all.extend(drawn(run, under, drawing).map(|svg| Figure { svg, csv: None })),
             Block::Cards { cards, .. } => cards.iter().for_each(|card| walk(&card.blocks, run, &card.title, all)),
             Block::Details { blocks, .. } | Block::Multiples { blocks } | Block::Article { blocks } => {
                 walk(blocks, run, under, all);
             }
             Block::Tabs { tabs, .. } => {
-                tabs.iter().for_each(|tab| walk(&tab.blocks, run, &format!("{under}: {}", tab.label), all));
+                tabs.iter().for_each(|tab| walk(&tab.blocks, run, &format!("{under}{IN}{}", tab.label), all));
             }
             _ => {}
         }
     }
 }
 
-fn charted(run: &Run<'_>, chart: &Chart) -> Figure {
-    let sheet = Sheet { run, title: &chart.title, description: &chart.description };
+/// Stands before the name of a view.
+const IN: &str = ", in: ";
+
+/// A chart; of one of several views with the name of that.
+fn charted(run: &Run<'_>, under: &str, chart: &Chart) -> Figure {
+    let view = under.split_once(IN).map_or_else(String::new, |(_, view)| format!(" ({view})"));
+    let title = format!("{}{view}", chart.title);
+    let sheet = Sheet { run, title: &title, description: &chart.description };
     let svg = match &chart.plot {
         Plot::Time(one) => time::draw(&sheet, one),
         Plot::Trend(one) => trend::draw(&sheet, one),

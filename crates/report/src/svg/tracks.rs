@@ -6,16 +6,19 @@ use super::{LEFT, RIGHT, Sheet, UNDER_TITLE, short};
 use crate::document::{LimitRow, Tracks};
 use crate::figure;
 
-/// A limit with its track, and one of which nothing is drawn.
-const ROW: f64 = 50.0;
+/// A line of words, and a track beneath.
 const LINE: f64 = 24.0;
+const TRACK: f64 = 26.0;
+/// Most letters of a name and of its figures in one line.
+const LETTERS: usize = 104;
 
 const ASKED: Stroke = Stroke { colour: "#6b6b6b", width: 1.75, dash: "6 4" };
 
 /// The limits that matter for the load, in order.
 pub(super) fn draw(sheet: &Sheet<'_>, tracks: &Tracks) -> String {
     let x = scale(tracks);
-    let height = |row: &LimitRow| if x.is_some() && (row.range.is_some() || row.at.is_some()) { ROW } else { LINE };
+    let is_drawn = |row: &LimitRow| x.is_some() && (row.range.is_some() || row.at.is_some());
+    let height = |row: &LimitRow| LINE * lines(row) as f64 + if is_drawn(row) { TRACK } else { 0.0 };
     let bottom = UNDER_TITLE + tracks.rows.iter().map(height).sum::<f64>();
     let mut canvas = sheet.canvas(bottom + 62.0);
     if let Some(x) = x {
@@ -25,7 +28,7 @@ pub(super) fn draw(sheet: &Sheet<'_>, tracks: &Tracks) -> String {
     for row in &tracks.rows {
         named(&mut canvas, row, top);
         if let Some(x) = x {
-            track(&mut canvas, row, x, top + 30.0);
+            track(&mut canvas, row, x, top + LINE * lines(row) as f64 + 6.0);
         }
         top += height(row);
     }
@@ -58,11 +61,24 @@ fn ruler(canvas: &mut Canvas, x: Scale, tracks: &Tracks, bottom: f64) {
     canvas.text((18.0, bottom + 44.0), Anchor::Start, " font-size=\"11\"", &words);
 }
 
-fn named(canvas: &mut Canvas, row: &LimitRow, top: f64) {
-    let name = short(&format!("{} {}", row.subject, row.setting), 60);
-    canvas.text((18.0, top + 16.0), Anchor::Start, "", name.trim());
+/// Whose it is, and what is told of it.
+fn words(row: &LimitRow) -> [String; 2] {
     let figures = [&row.predicted, &row.seen].into_iter().filter(|words| !words.is_empty()).cloned();
-    canvas.text((RIGHT, top + 16.0), Anchor::End, "", &short(&figures.collect::<Vec<_>>().join(", "), 50));
+    let name = format!("{} {}", row.subject, row.setting);
+    [short(name.trim(), LETTERS), short(&figures.collect::<Vec<_>>().join(", "), LETTERS)]
+}
+
+/// Lines that these take: figures stand beneath a name that leaves them no room.
+fn lines(row: &LimitRow) -> usize {
+    let letters: usize = words(row).iter().map(|words| words.chars().count()).sum();
+    if letters <= LETTERS { 1 } else { 2 }
+}
+
+fn named(canvas: &mut Canvas, row: &LimitRow, top: f64) {
+    let [name, figures] = words(row);
+    canvas.text((18.0, top + 16.0), Anchor::Start, "", &name);
+    let beneath = LINE * (lines(row) - 1) as f64;
+    canvas.text((RIGHT, top + beneath + 16.0), Anchor::End, "", &figures);
 }
 
 fn track(canvas: &mut Canvas, row: &LimitRow, x: Scale, top: f64) {

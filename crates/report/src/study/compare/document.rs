@@ -224,7 +224,7 @@ fn systems(finding: &ComparisonFinding) -> Section {
         let held = format!("{} of {}", one.held, one.turns);
         [clean::line(&one.name), clean::line(&one.version), settings(one), errors, held]
     };
-    let head = ["system", "server", "settings that are not the default", "failures", "objective held, turns"];
+    let head = ["system", "server", "settings that are written or given", "failures", "objective held, turns"];
     let table = Table::new("Systems", &head, finding.contenders.iter().map(row));
     let copies = finding.contenders.iter().filter_map(|one| {
         let summary = format!("{}: {}", clean::line(&one.name), copy(&one.rewrites)?);
@@ -253,11 +253,11 @@ fn subject(one: &ComparedContender) -> [Section; 2] {
     [Section::terminal(&name).with(facts(": see the report")), Section::markdown(&name).with(facts("")).with(copied)]
 }
 
-/// `worker_connections 1024, gzip on`; all others are the defaults.
+/// `worker_connections 1024, gzip on`: those that are written or given.
 fn settings(one: &ComparedContender) -> String {
     let all: Vec<String> =
         one.settings.iter().map(|s| format!("{} {}", clean::line(&s.name), clean::line(&s.value))).collect();
-    if all.is_empty() { "all as by default".to_owned() } else { all.join(", ") }
+    if all.is_empty() { "none that is known".to_owned() } else { all.join(", ") }
 }
 
 /// Most files that are named of those a private copy differs in.

@@ -41,11 +41,16 @@ fn most_frequent(all: &[ErrorCount]) -> Option<&ErrorCount> {
 
 /// A break without a cause.
 pub(super) fn plain_break(context: Context<'_>, broke: &Break) -> String {
+    let most = most_frequent(&broke.errors);
+    let all: u64 = broke.errors.iter().map(|error| error.count).sum();
+    // What is told of one kind is not so of the others.
+    let mixed = most.is_some_and(|most| most.count * 5 < all * 4);
+    let kinds = if mixed { format!(" Failures by kind: {}.", words::errors(&broke.errors)) } else { String::new() };
     format!(
-        "{} {} {}. {}.",
+        "{} {} {}. {}.{kinds}",
         begin(context, broke, false),
         context.product(),
-        verb(context, broke, most_frequent(&broke.errors)),
+        verb(context, broke, most),
         violated(context, broke)
     )
 }

@@ -195,13 +195,11 @@ fn bore(context: Context<'_>, v: &Verdict, trial: u32, level: f64, through: f64,
     )
 }
 
-/// Whether the changes that were put to the proof had held the load asked for in the search: they did not break there, nor by what is used up at any
-/// load.
+/// Whether the changes that were put to the proof had held in the search: nothing broke with them.
 fn had_held(v: &Verdict) -> bool {
     let tests = v.causes.iter().rev().filter_map(|cause| cause.counterfactual.as_ref());
     let Some(test) = tests.into_iter().find(|test| test.moved != Moved::Not) else { return true };
-    let asked = v.ladder.as_ref().map_or(0.0, |ladder| ladder.asked);
-    test.observed.as_ref().is_none_or(|broke| broke.level >= asked && !counted::is_used_up(v, test))
+    test.observed.is_none()
 }
 
 /// A fact that contradicts the verdict or limits what it says.
