@@ -124,6 +124,10 @@ fn a_word_in_a_template_is_named() {
     let pool = app("pool.py");
     let run = told(&tune(&flags, &["python3", pool.to_str().unwrap(), "{template}"]));
     names(&run, "command.order=free", &["command.slots"], "order");
+    // To take away: the template with the values in it, and with what is another address each time.
+    let proposal = run.out.join("proposal").join(template.strip_prefix("/").unwrap());
+    let finished = std::fs::read_to_string(&proposal).unwrap_or_else(|e| panic!("{}: {e}", proposal.display()));
+    assert_eq!(finished, r#"{"port": {port}, "slots": 8, "order": "free"}"#);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use genkai_model::comparison::{Contender, Runs};
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::latencies::ContenderRecord;
-use genkai_model::limit::Origin;
+use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::{Load, Request};
 use genkai_model::plan::System;
 use genkai_model::setting::Setting;

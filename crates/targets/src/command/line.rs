@@ -15,7 +15,7 @@ use genkai_place::scratch::Scratch;
 use super::secrets::{self, HIDDEN};
 use super::{SUBJECT, lifecycle, limits};
 use crate::error::TargetError;
-use crate::files::{Pair, diff};
+use crate::files::{Finished, Pair, diff};
 use crate::product::{self, Rejection, Running};
 
 /// A command that can be started, any number of times, one at a time.
@@ -240,6 +240,19 @@ impl product::Prepared for Prepared {
         let file = self.line.template.as_deref().unwrap_or(path);
         let template = Pair { path: file, real: file, before: old.as_bytes(), after: new.as_bytes() };
         secrets::hidden(&diff([words, template]), &self.hidden)
+    }
+
+    /// The template with the values in it; the address and the like stay what they are, as they are others each time.
+    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
+        let (Some(text), Some(path)) = (&self.template, &self.line.template) else { return Vec::new() };
+        // A secret is not written a second time.
+        if self.line.parameters.iter().any(|one| one.kind == ParameterKind::Secret) {
+            return Vec::new();
+        }
+        let mut values = self.values.clone();
+        values.extend(changes.iter().map(|change| (change.setting.clone(), change.to.clone())));
+        let filled = fill(text, |name| values.get(name).map(String::as_str));
+        vec![Finished { path: path.clone(), bytes: filled.into_bytes() }]
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
