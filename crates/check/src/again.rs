@@ -158,7 +158,7 @@ fn spoilt(judged: &Judged<'_>) -> Option<Ended> {
     (judged.onset.is_none() && judged.is_silent()).then_some(Ended::Cut)
 }
 
-/// Failures of all with the change, up to the load that broke any without it, and of all without it; none where failures are not what broke.
+/// Failures of all with the change, and of all without it, up to the load that broke any without it; none where failures are not what broke.
 fn counts(without: &[Judged<'_>], with: &[Judged<'_>]) -> Option<[Counts; 2]> {
     let errors = without.first()?.onset.is_some_and(|onset| fails(&onset));
     let most = without.iter().filter_map(|one| one.level()).fold(0.0, f64::max) * (1.0 + TOLERANCE) + 1.0;
@@ -168,6 +168,6 @@ fn counts(without: &[Judged<'_>], with: &[Judged<'_>]) -> Option<[Counts; 2]> {
         let bad: f64 = ticks.iter().map(|tick| failed(tick)).sum();
         (bad, bad + sum(&ticks, "/ok"))
     };
-    let (with, without) = (count(with, most), count(without, f64::INFINITY));
+    let (with, without) = (count(with, most), count(without, most));
     (errors && with.1 > 0.0 && without.0 > 0.0).then_some([with, without])
 }

@@ -285,7 +285,9 @@ fn asked(load: &Load, address: SocketAddr) -> Option<Answers> {
             Asked::Refused { uncertified: true, .. } => {
                 return Some(Answers { uncertified: true, ..Answers::default() });
             }
-            Asked::Nothing if all.took.is_empty() => return Some(Answers { silent: true, ..Answers::default() }),
+            Asked::Nothing if all.took.is_empty() && all.failed == 0 && all.closed == 0 => {
+                return Some(Answers { silent: true, ..Answers::default() });
+            }
             _ => return None,
         }
         std::thread::sleep(every.saturating_sub(asked.elapsed()));

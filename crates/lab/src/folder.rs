@@ -18,6 +18,17 @@ pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figu
 /// follows.
 const PROPOSAL: &str = "proposal";
 
+/// Figures and their numbers in a run folder, but for `figure.svg`: `figure.csv`, `figure-2.svg` and so on.
+pub fn figures(folder: &Path) -> Vec<String> {
+    let is_figure = |name: &String| {
+        let stem = name.strip_suffix(".svg").or_else(|| name.strip_suffix(".csv"));
+        let number = |stem: &str| stem.strip_prefix("figure-").is_some_and(|n| n.parse::<u32>().is_ok());
+        name == "figure.csv" || stem.is_some_and(number)
+    };
+    let all = fs::read_dir(folder).into_iter().flatten().flatten();
+    all.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_figure).collect()
+}
+
 /// How the private folder's name begins; the rest is unlike any other, so that it cannot be a folder of the user's.
 const PRIVATE: &str = "work-";
 
@@ -54,7 +65,8 @@ impl Folder {
     /// When they cannot be moved.
     pub fn set_aside(&self) -> Result<(), LabError> {
         let proposed = proposed(&self.record());
-        let names = OUTPUTS.iter().copied().chain(proposed.as_deref());
+        let drawn = figures(&self.path);
+        let names = OUTPUTS.iter().copied().chain(proposed.as_deref()).chain(drawn.iter().map(String::as_str));
         let old: Vec<&str> = names.filter(|name| self.path.join(name).exists()).collect();
         if old.is_empty() {
             return Ok(());

@@ -304,7 +304,7 @@ impl Run<'_, '_, '_> {
 
     /// Notes once that a server that genkai does not know had to be killed.
     fn unwilling(&mut self) -> Result<(), LabError> {
-        let text = "the command did not end when it was asked to (SIGTERM), and was killed after each trial";
+        let text = "after a trial the command did not end when it was asked to (SIGTERM), and was killed";
         if self.job.plan.system.command.is_none() || self.is_noted(text) {
             return Ok(());
         }

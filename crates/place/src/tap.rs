@@ -141,9 +141,10 @@ fn listening(target: &Endpoint) -> io::Result<(Endpoint, Next, Option<Scratch>)>
 
 /// Passes a connection on; one that cannot be is closed.
 fn pass(stream: Box<dyn Carrier>, target: &Endpoint, all: &Connections) {
-    let Ok((mut from, mut to, mut back, mut home)) = both(stream, target) else { return };
+    // That somebody came is seen, also where nobody is there for him.
     let passed = Arc::<Mutex<Passed>>::default();
     locked(all).push(Arc::clone(&passed));
+    let Ok((mut from, mut to, mut back, mut home)) = both(stream, target) else { return };
     let answers = Arc::clone(&passed);
     thread::spawn(move || copy(&mut *from, &mut *to, |bytes| keep(&mut locked(&passed).asked, bytes)));
     thread::spawn(move || copy(&mut *back, &mut *home, |bytes| keep(&mut locked(&answers).answered, bytes)));

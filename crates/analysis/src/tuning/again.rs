@@ -215,13 +215,14 @@ fn has_ended(judged: &JudgedTrial<'_>) -> bool {
     false
 }
 
-/// Failures with the change while the load was at most as large as one that broke the system without it, and those without; none where
+/// Failures with the change while the load was at most as large as one that broke the system without it, and those without by then; none where
 /// something else broke.
 fn failures(unchanged: &[&JudgedTrial<'_>], changed: &[&JudgedTrial<'_>]) -> Option<[Failures; 2]> {
     let failed = fails(unchanged.first()?.broke.as_ref()?);
     let level = unchanged.iter().filter_map(|one| one.broke.as_ref()).map(|broke| broke.level).fold(0.0, f64::max);
     let both = |a: Failures, b: Failures| Failures { failed: a.failed + b.failed, of: a.of + b.of };
     let with = changed.iter().map(|one| directly::below(one, level)).reduce(both)?;
-    let without = unchanged.iter().map(|one| directly::sum(&one.trial.ticks)).reduce(both)?;
+    // Of like loads: the tries go on for some seconds beyond their breaks.
+    let without = unchanged.iter().map(|one| directly::below(one, level)).reduce(both)?;
     (failed && with.of > 0 && without.failed > 0).then_some([with, without])
 }

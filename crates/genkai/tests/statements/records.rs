@@ -18,7 +18,7 @@ const REWORDED: [(&str, &str); 44] = [
     ("longest latency", "a turn's longest latency"),
     (
         "shows no difference, as it must.",
-        "shows no difference for certain, as it must; with so few turns not all figures can be told apart.",
+        "shows no difference for certain, as it must; not all figures can be told apart.",
     ),
     // An interval does not tell which request failed first.
     ("From the first request on", "From the start of the load on"),

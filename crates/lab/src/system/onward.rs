@@ -210,8 +210,8 @@ fn judged(before: &[Vec<Passed>], after: &[Vec<Passed>], mark: &[u8], through: O
                 let answered = status(from(|one| &one.answered)).map(|status| (at, status));
                 return One { through, asked: Some(true), answered };
             }
-            // Another's (a check of the product's own), or one that cannot be read.
-            if !new.is_empty() {
+            // Another's (a check of the product's own), or one that cannot be read, or was not led on.
+            if !new.is_empty() || old.is_none() {
                 asked = None;
             }
         }

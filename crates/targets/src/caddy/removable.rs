@@ -2,7 +2,7 @@
 //! options of its server; but for what makes it a server before these upstreams.
 
 use super::config::{Config, Line, Site, Word};
-use super::route::{Route, matcher};
+use super::route::{Route, is_own, matcher};
 use crate::files::{Removable, Requests, removable};
 
 /// Directives that stay: where it listens, certificates, logs, files that it serves.
@@ -116,6 +116,8 @@ impl<'c> Free<'c, '_> {
                     let asks = asks || self.asks(line);
                     self.lines(line.inside(), asks);
                 }
+                // What a plug-in's is for is not known: it may be an access control.
+                name if !is_own(name) => self.found.push((line, true)),
                 _ => self.take(line, asks),
             }
         }
@@ -161,6 +163,11 @@ impl<'c> Free<'c, '_> {
             "respond" | "error" => status(line).is_some_and(|of| (400..500).contains(&of) || of == 503 && asks),
             "redir" => asks,
             name if AROUND.contains(&name) => line.inside().iter().any(|inner| self.protects(inner, asks)),
+            // What a field that clients may send stands for is known to who takes it away, but for those of the connection.
+            "request_header" | "header_up" => line.args().iter().any(|word| {
+                let field = word.value.strip_prefix('-').map(str::to_ascii_lowercase);
+                field.is_some_and(|field| !["upgrade", "connection"].contains(&field.as_str()))
+            }),
             name => PROTECTS.contains(&name),
         }
     }

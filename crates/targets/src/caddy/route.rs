@@ -10,6 +10,7 @@ use super::config::{Config, Line, Site, Word};
 use crate::files::Requests;
 use genkai_place::remote;
 pub(super) use matcher::matcher;
+pub(super) use way::is_own;
 use way::{End, Walk, insertion_sort, may_answer};
 
 /// Where a site listens (caddyconfig/httpcaddyfile/addresses.go).

@@ -188,7 +188,7 @@ pub(crate) fn control(finding: &ComparisonFinding) -> Option<String> {
     // What few turns cannot tell is no agreement.
     let open = control.effects.iter().any(|effect| matches!(effect.call, Call::CannotTell { .. }));
     let words = if open {
-        "shows no difference for certain, as it must; with so few turns not all figures can be told apart"
+        "shows no difference for certain, as it must; not all figures can be told apart"
     } else {
         "shows no difference, as it must"
     };

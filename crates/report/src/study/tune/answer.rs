@@ -185,7 +185,7 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
         Pairing::NotEnough { failed, of: all, helps } => {
             let next = v.next.as_ref().filter(|next| next.observed.is_some());
             let by = match crowded(v) {
-                true => ", where other programs used most of the machine".to_owned(),
+                true => "; other programs used most of the machine in some of these".to_owned(),
                 false => next.map_or_else(String::new, |next| format!(", by {}", named(next))),
             };
             let helps = match helps {

@@ -189,7 +189,7 @@ fn unexplained(record: &Record, v: &Verdict) -> Option<String> {
     let broken = v.trials.iter().find(|trial| trial.broke.is_some())?;
     let trial = record.trials.iter().find(|trial| trial.number == broken.trial)?;
     let text = over_time::unexplained(trial, broken.failed)?;
-    Some(format!("What was logged most often then belongs to no limit that is known: `{text}`."))
+    Some(format!("Of what was logged then and belongs to no limit that is known, the most frequent was: `{text}`."))
 }
 
 /// A break that no limit explains.

@@ -284,7 +284,7 @@ fn untested(who: &str, c: &Cause) -> String {
              is not seen from outside."
         ),
         Confidence::Likely if c.limit.id == BACKEND_ANSWERS => {
-            format!("{who} needs no test: what fails before there is a load fails under one.")
+            format!("{who} needs no test: it failed each time before there was a load.")
         }
         Confidence::Likely => format!("{who} is likely: the evidence speaks for it, but it was not put to the test."),
         _ => format!("{who} is only possible: it fits, and nothing more speaks for it."),

@@ -15,11 +15,12 @@ pub(super) fn confidence(v: &Verdict, cause: &Cause) -> String {
     let Some(trial) = test(v, cause) else { return words::confidence(cause.confidence).to_owned() };
     let others = |caveat: &Caveat| matches!(caveat, Caveat::OtherPrograms { trial: of, .. } if *of == trial.trial);
     let why = match () {
-        () if !trial.client.valid => "the generator was the limit then",
-        () if v.caveats.iter().any(others) => "other programs used most of the machine's processor time then",
-        () => "it was cut off, or no request came to an end in it",
+        () if !trial.client.valid => ": the generator was the limit then",
+        () if v.caveats.iter().any(others) => ": other programs used most of the machine's processor time then",
+        () if trial.finished == 0 => ": no request came to an end in it",
+        () => "",
     };
-    format!("{sure}; it was put to the test in trial {}, which says nothing of it: {why}", trial.trial)
+    format!("{sure}; it was put to the test in trial {}, which says nothing of it{why}", trial.trial)
 }
 
 /// The last trial after the break in which the setting of a cause was changed, of which nothing is told.

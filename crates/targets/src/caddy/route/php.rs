@@ -23,6 +23,10 @@ pub(super) fn asked(line: &Line, path: &str, root: Option<&str>) -> Php {
     if line.option("try_files").is_some() || line.option("split").is_some() {
         return Php::Unsure;
     }
+    // It is looked for as it is decoded.
+    if path.contains('%') {
+        return Php::Unsure;
+    }
     // What is not there is rewritten to another script at most.
     if is_script(path) {
         return Php::Asked;

@@ -48,6 +48,11 @@ const ORDER: [&str; 39] = [
     "acme_server",
     "handle_errors",
 ];
+/// Whether a directive is one of Caddy's own, and no plug-in's.
+pub(in crate::caddy) fn is_own(name: &str) -> bool {
+    ORDER.contains(&name) || name == "handle_path"
+}
+
 /// Those that answer, so that nothing behind them is asked.
 const ANSWERS: [&str; 8] =
     ["redir", "abort", "error", "copy_response", "respond", "metrics", "file_server", "acme_server"];

@@ -192,7 +192,7 @@ fn ended(field: &str) -> &str {
     field.rsplit([',', ' ']).next().unwrap_or(field)
 }
 
-/// The server whose answer the client got (`STATUS|STATUSES|TIMES|SERVERS|REFUSALS|WHOLE TIMES|SHARE`, of each server that was asked, separated by commas, and by colons after
+/// The server whose answer the client got (`STATUS|STATUSES|TIMES|SERVERS|REFUSALS|BYTES|WHOLE TIMES|SHARE`, of each server that was asked, separated by commas, and by colons after
 /// an internal redirect). None where nginx answered itself: no head had come, or the status is another one.
 fn server(line: &str) -> Option<&str> {
     let mut fields = line.split('|').map(ended);
@@ -200,15 +200,18 @@ fn server(line: &str) -> Option<&str> {
     (status == last && status.starts_with(['4', '5']) && time != "-").then_some(server)
 }
 
-/// The servers that were asked for a request and did not answer, where the client got nginx's own 502 for the last of them.
+/// The servers that were asked for a request and sent nothing, where the client got nginx's own 502 for the last of them.
 fn unanswering(line: &str) -> impl Iterator<Item = &str> {
     let mut fields = line.split('|');
     let status = fields.next().unwrap_or_default();
     // Of an internal redirect the last part counts.
     let mut last = || fields.next().and_then(|field| field.rsplit(" : ").next()).unwrap_or_default().split(", ");
-    let (statuses, times, servers) = (last(), last(), last());
-    let each = statuses.zip(times).zip(servers).filter(move |_| status == UNANSWERED);
-    each.filter(|((status, time), _)| *status == UNANSWERED && *time == "-").map(|(_, server)| server)
+    let (statuses, times, servers, _, received) = (last(), last(), last(), last(), last());
+    let each = statuses.zip(times).zip(servers.zip(received)).filter(move |_| status == UNANSWERED);
+    let nothing = |((status, time), (_, received)): &((&str, &str), (&str, &str))| {
+        *status == UNANSWERED && *time == "-" && *received == "0"
+    };
+    each.filter(nothing).map(|(_, (server, _))| server)
 }
 
 /// Whether the client got a good answer where a server that nginx asked had given an error, or nginx one in its place (`error_page 502 =200`), or
@@ -260,11 +263,16 @@ mod tests {
     #[test]
     fn who_does_not_answer_is_told_where_he_is_the_only_one() {
         let of = |line: &str| unanswering(line).map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(of("502|502|-|a:1||0.000|t"), ["a:1"]);
-        assert_eq!(of("502|502, 502|-, -|a:1, unix:/b||0.000, 0.000|"), ["a:1", "unix:/b"]);
-        assert_eq!(of("502|503, 502|0.001, -|a:1, b:2||0.001, 0.000|"), ["b:2"], "the other answered");
-        for line in ["200|502, 200|-, 0.001|a:1, b:2||x|t", "502|502|0.001|a:1||x|", "504|504|-|a:1||2.000|", "garbage"]
-        {
+        assert_eq!(of("502|502|-|a:1||0|0.000|t"), ["a:1"]);
+        assert_eq!(of("502|502, 502|-, -|a:1, unix:/b||0, 0|0.000, 0.000|"), ["a:1", "unix:/b"]);
+        assert_eq!(of("502|503, 502|0.001, -|a:1, b:2||99, 0|0.001, 0.000|"), ["b:2"], "the other answered");
+        for line in [
+            "200|502, 200|-, 0.001|a:1, b:2||0, 9|x|t",
+            "502|502|0.001|a:1||9|x|",
+            "502|502|-|a:1||5120|0.001|",
+            "504|504|-|a:1||0|2.000|",
+            "garbage",
+        ] {
             assert_eq!(of(line), Vec::<String>::new(), "{line}");
         }
         let told = |lines: &[(&str, usize)]| {
@@ -273,8 +281,8 @@ mod tests {
             let all: BTreeMap<String, f64> = answers.refused().collect();
             ["a:1", "b:2"].map(|server| all[&unanswered_of(server)])
         };
-        let (first, second) = ("502|502|-|a:1||0.000|", "502|502|-|b:2||0.000|");
-        assert_eq!(told(&[(first, 20), ("502|502|-|u||0.000|", 9)]), [20.0, 0.0], "the group's name is no server's");
+        let (first, second) = ("502|502|-|a:1||0|0.000|", "502|502|-|b:2||0|0.000|");
+        assert_eq!(told(&[(first, 20), ("502|502|-|u||0|0.000|", 9)]), [20.0, 0.0], "the group's name is no server's");
         assert_eq!((told(&[(first, 9)]), told(&[(first, 20), (second, 19)])), ([0.0; 2], [0.0; 2]));
     }
 

@@ -63,8 +63,10 @@ pub(super) fn add(config: &Config, changes: &mut Changes<'_>, built: Built<'_>) 
     let path = lexer::quote(joined(&changes.dir, LOG).as_bytes());
     let log = format!("access_log {} {NAME} if=${NAME};", String::from_utf8_lossy(&path));
     let refused = refusals(config, built).join(",");
+    // Whoever sent something did not refuse, though nginx took it for no answer (ngx_http_upstream.c, since 1.11.4).
+    let received = if built.version >= (1, 11, 4) { "$upstream_bytes_received" } else { "0" };
     let mut text = format!(
-        "log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr|{refused}|$upstream_response_time|${SHARE}\";"
+        "log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr|{refused}|{received}|$upstream_response_time|${SHARE}\";"
     );
     if logs(&http).is_empty() {
         text = format!("{text} {log}");
