@@ -78,7 +78,8 @@ fn met(v: &Verdict) -> Vec<String> {
 fn headline(v: &Verdict, headline: &str) -> Vec<String> {
     let begins = |all: &[&str]| all.iter().any(|one| headline.starts_with(one));
     let fits = match v.must_change() {
-        Answer::Yes => begins(&["Yes: change "]) && !v.proposal.is_empty(),
+        // Of directives that were left out nothing is proposed to be written in their place.
+        Answer::Yes => begins(&["Yes: change "]) && (!v.proposal.is_empty() || v.decision() == Decision::Bisected),
         Answer::No => begins(&["No: ", "No change needed: ", "Held: "]),
         Answer::CannotTell => begins(&["Cannot tell: ", "Probably not: ", "Invalid: ", "Failed: "]),
     };
