@@ -149,8 +149,12 @@ fn met(cause: &Weighed<'_>, at: &JudgedTrial<'_>, asked: &Demand) -> Predicted {
     predicted
 }
 
-/// The limit with the strongest signs in a trial that held: it is what breaks next, wherever its formula puts it.
+/// The limit with the strongest signs in a trial that held: it is what breaks next, wherever its formula puts it. None where nothing tells that it
+/// held.
 fn at_work(held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
+    if held.is_silent() {
+        return None;
+    }
     let found = attribute::at_work(held.trial, &held.demand);
     found.first().map(|(limit, ..)| capacity::of(limit, asked).predicted)
 }

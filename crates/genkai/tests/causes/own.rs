@@ -178,7 +178,7 @@ fn where_nothing_succeeds_nothing_is_said_to_have_held() {
         let run = told(genkai(&words).args(["--objective", objective, "--config"]).arg(&file));
         let verdict = run.verdict();
         assert_eq!((verdict.because(), run.code), (Because::Unanswered, Some(4)), "{}", run.story());
-        assert!(run.stdout.contains(&format!("Cannot tell: {said}")), "{}", run.story());
-        assert!(!run.stdout.contains("held"), "{}", run.story());
+        let answer = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(answer.contains(&format!("Cannot tell: {said}")) && !answer.contains(" held"), "{}", run.story());
     }
 }

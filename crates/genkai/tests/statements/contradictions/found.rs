@@ -81,7 +81,9 @@ fn headline(v: &Verdict, headline: &str) -> Vec<String> {
         // Of directives that were left out nothing is proposed to be written in their place.
         Answer::Yes => begins(&["Yes: change "]) && (!v.proposal.is_empty() || v.decision() == Decision::Bisected),
         Answer::No => begins(&["No: ", "No change needed: ", "Held: "]),
-        Answer::CannotTell => begins(&["Cannot tell: ", "Probably not: ", "Invalid: ", "Failed: "]),
+        Answer::CannotTell => {
+            begins(&["Cannot tell: ", "Cannot tell what to change: ", "Probably not: ", "Invalid: ", "Failed: "])
+        }
     };
     let moved = v.causes.iter().any(|c| c.confidence == Confidence::Proved);
     let better = v.proof.as_ref().is_some_and(|p| p.decided.call == Call::Better);
