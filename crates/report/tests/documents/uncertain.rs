@@ -91,11 +91,11 @@ fn a_limit_whose_test_was_spoilt_is_told_to_have_been_tried() {
         v.caveats = if others { vec![of] } else { Vec::new() };
         html::page(None, &study::tune(&s.record, &s.findings))
     };
-    let begins = "likely: the evidence speaks for it; it was put to the test in trial 2, which says nothing of it: ";
+    let begins = "likely: the evidence speaks for it; it was put to the test in trial 2, which says nothing of it";
     for (valid, others, why) in [
-        (true, true, "other programs used most of the machine's processor time then"),
-        (false, false, "the generator was the limit then"),
-        (true, false, "it was cut off, or no request came to an end in it"),
+        (true, true, ": other programs used most of the machine's processor time then"),
+        (false, false, ": the generator was the limit then"),
+        (true, false, ""),
     ] {
         let page = told(valid, others);
         assert!(page.contains(&format!("{begins}{why}")) && !page.contains("was not put to the test"), "{why}");
