@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use genkai_analysis::{cache, compare, doubts, findings, idle_requests, latencies, rooms, statements};
-use genkai_lab::folder;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Study;
 use genkai_model::record::Record;
@@ -114,11 +113,7 @@ impl Found {
         let page = out.join("report.html");
         outputs::whole(&out.join("verdict.json"), &self.json)?;
         if svg {
-            let drawn = self.figures(record);
-            drawn.iter().try_for_each(|(name, text)| outputs::whole(&out.join(name), text))?;
-            // Those of an earlier report that drew more are none of this one.
-            let others = folder::figures(out).into_iter().filter(|old| !drawn.iter().any(|(name, _)| name == old));
-            others.for_each(|old| drop(std::fs::remove_file(out.join(old))));
+            self.figures(record).iter().try_for_each(|(name, text)| outputs::whole(&out.join(name), text))?;
         }
         if let Some((name, text)) = &self.file {
             outputs::whole(&out.join(name), text)?;

@@ -19,7 +19,7 @@ pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figu
 const PROPOSAL: &str = "proposal";
 
 /// Figures and their numbers in a run folder, but for `figure.svg`: `figure.csv`, `figure-2.svg` and so on.
-pub fn figures(folder: &Path) -> Vec<String> {
+fn figures(folder: &Path) -> Vec<String> {
     let is_figure = |name: &String| {
         let stem = name.strip_suffix(".svg").or_else(|| name.strip_suffix(".csv"));
         let number = |stem: &str| stem.strip_prefix("figure-").is_some_and(|n| n.parse::<u32>().is_ok());
@@ -213,6 +213,17 @@ mod tests {
         assert_eq!(fs::read_to_string(out.join("previous-1/run.jsonl")).unwrap(), "one");
         drop(folder);
         assert_eq!(entries(&out).len(), 2, "kept on request");
+    }
+
+    #[test]
+    fn figures_of_an_earlier_run_are_none_of_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let drawn = ["figure-2.csv", "figure-2.svg", "figure.csv", "figure.svg"];
+        let others = ["figure-of-mine.svg", "figures.csv"];
+        drawn.iter().chain(&others).for_each(|name| fs::write(dir.path().join(name), *name).unwrap());
+        Folder::open(dir.path(), false).unwrap().set_aside().unwrap();
+        assert_eq!(entries(&dir.path().join("previous-1")), drawn);
+        assert_eq!(entries(dir.path()), ["figure-of-mine.svg", "figures.csv", "previous-1"]);
     }
 
     #[test]

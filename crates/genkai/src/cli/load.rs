@@ -72,7 +72,7 @@ pub(crate) struct Load {
     pub(crate) allow_remote: Vec<String>,
     /// Objective, e.g. "p99 < 500ms, errors < 1%, rate > 100" (repeatable) [default: errors < 0.1%]
     ///
-    /// It must hold over the whole load, and must not be broken for a second. The exit code tells.
+    /// It must hold over the whole load, and must not be broken for a second by more failures or slow answers than chance makes. The exit code tells.
     #[arg(long, visible_alias = "threshold", value_name = "TEXT", help_heading = "Load")]
     pub(crate) objective: Vec<Objective>,
     /// Scenario file: address to use instead of the file's (repeatable)

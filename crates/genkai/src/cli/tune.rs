@@ -313,6 +313,8 @@ pub(crate) struct SearchFlags {
     ///
     /// Figures are errors, median, p99, max and rate; with --websocket also connects, delivered and disconnects, e.g. "connects >
     /// 99.9%, delivered > 99.99%, p99 < 500ms". With --websocket the default is "errors < 0.1%, disconnects < 0.1%".
+    ///
+    /// It breaks where a second or more has more failures or slow answers than chance makes, or where the whole load violates it.
     #[arg(long, value_name = "TEXT")]
     pub(crate) objective: Option<Objective>,
     /// Time for which the search holds the full load [default: 10s]
